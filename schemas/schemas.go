@@ -101,7 +101,7 @@ func Tool(name string) (ToolDocument, error) {
 	if doc.Name != name {
 		return doc, fmt.Errorf("tool %s: the document names %q", name, doc.Name)
 	}
-	for _, part := range []*Document{(*Document)(&doc.InputSchema), (*Document)(&doc.OutputSchema)} {
+	for _, part := range []*Document{&doc.InputSchema, &doc.OutputSchema} {
 		bundled, err := Bundle(*part)
 		if err != nil {
 			return doc, fmt.Errorf("tool %s: %w", name, err)

@@ -39,7 +39,7 @@ func TestEveryToolFitsItsMetaSchemaAndCompiles(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		for part, schema := range map[string]Document{"input": Document(doc.InputSchema), "output": Document(doc.OutputSchema)} {
+		for part, schema := range map[string]Document{"input": doc.InputSchema, "output": doc.OutputSchema} {
 			raw := schema.MustJSON()
 			if strings.Contains(string(raw), Base) {
 				t.Errorf("%s %s: a reference leads out of the document", name, part)

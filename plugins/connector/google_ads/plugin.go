@@ -1,0 +1,23 @@
+// Package googleads is the catalog entry and setup guidance for Google Ads. It declares
+// the reads that a snapshot will use; it takes none yet and says so by its capability.
+package googleads
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+
+	"github.com/sallyport-dev/sallyport/sdk"
+)
+
+//go:embed manifest.json
+var manifest []byte
+
+// Plugin is the connector.
+func Plugin() sdk.Plugin {
+	var p sdk.Plugin
+	if err := json.Unmarshal(manifest, &p.Manifest); err != nil {
+		panic(fmt.Sprintf("google_ads: manifest.json: %v", err))
+	}
+	return p
+}

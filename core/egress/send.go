@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport-dev/sallyport/core"
+	"github.com/sallyport-dev/sallyport/core/approved"
 	"github.com/sallyport-dev/sallyport/sdk/effect"
 )
 
@@ -17,6 +18,16 @@ import (
 type plan struct {
 	resolved effect.Resolved
 	key      string // idempotency key
+}
+
+// Send sends what a person approved: it reads the preconditions again, connects, asks
+// for the mark through hooks.Connected and only then writes the first byte. It is the
+// only function of the host that changes the outside world; core/execute alone calls it.
+func (e *Egress) Send(ctx context.Context, a approved.Effect, c Credential, hooks Hooks) Outcome {
+	if !a.Valid() {
+		return cannotSend("not_approved", "The effect was not verified by the approval service.")
+	}
+	return e.send(ctx, plan{resolved: effect.Resolved{Steps: a.Steps(), Preconditions: a.Preconditions()}, key: a.IdempotencyKey()}, c, hooks)
 }
 
 // send connects, asks for the mark, writes the steps in order and says what is known.

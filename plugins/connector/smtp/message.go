@@ -87,11 +87,13 @@ func part(b *bytes.Buffer, kind, body string) {
 }
 
 // header writes one header, folded at spaces so that lines stay within 78 columns
-// where the value has spaces.
+// where the value has spaces. An encoded word may go to the second line, because it
+// fills a line of its own.
 func header(b *bytes.Buffer, name, value string) {
 	column, _ := b.WriteString(name + ":")
 	for _, word := range strings.Split(value, " ") {
-		if column+1+len(word) > 76 && column > len(name)+1 && word != "" {
+		first := column == len(name)+1
+		if column+1+len(word) > 76 && word != "" && (!first || strings.HasPrefix(word, "=?")) {
 			b.WriteString("\r\n")
 			column = 0
 		}

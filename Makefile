@@ -29,7 +29,7 @@ run: build ## Serve on 127.0.0.1:8080 with SQLite under ./var
 
 .PHONY: demo
 demo: build need-node ## Run the main job end to end on scratch data; loopback only
-	@bin/sallyport demo --plugins-binary bin/sallyport-plugins --repo .
+	@go run ./core/e2e/demo -bin bin -repo .
 
 ##@ Check
 

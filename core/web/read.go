@@ -1,0 +1,75 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/sallyport-dev/sallyport/core"
+)
+
+func (s *Site) inbox(w http.ResponseWriter, r *http.Request, p core.Principal) {
+	var waiting []core.Run
+	for _, status := range []core.RunStatus{core.RunStatusNeedsAttention, core.RunStatusAwaitingApproval, core.RunStatusPartiallyApproved} {
+		runs, err := s.Runs.List(r.Context(), p, core.Query{Status: string(status), Limit: core.MaxLimit})
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		waiting = append(waiting, runs.Items...)
+	}
+	s.show(w, r, p, http.StatusOK, "inbox", page{Title: "Inbox", Refresh: 60, Data: map[string]any{"Runs": waiting}})
+}
+
+func (s *Site) runs(w http.ResponseWriter, r *http.Request, p core.Principal) {
+	runs, err := s.Runs.List(r.Context(), p, core.Query{Cursor: r.URL.Query().Get("cursor")})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.show(w, r, p, http.StatusOK, "runs", page{Title: "Runs", Data: map[string]any{"Runs": runs.Items, "Next": runs.NextCursor}})
+}
+
+func (s *Site) run(w http.ResponseWriter, r *http.Request, p core.Principal) {
+	ctx, id := r.Context(), chi.URLParam(r, "id")
+	run, err := s.Runs.Get(ctx, p, id)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	q := core.Query{RunID: id, Limit: core.MaxLimit}
+	assets, err := s.Runs.Assets(ctx, p, q)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	evidence, err := s.Runs.EvidenceOf(ctx, p, q)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	actions, err := s.Approval.List(ctx, p, q)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	pg := page{Title: "Run", Data: map[string]any{"Run": run, "Assets": assets.Items, "Evidence": evidence.Items, "Actions": actions.Items}}
+	switch run.Status {
+	case core.RunStatusCreated, core.RunStatusGathering, core.RunStatusDrafting, core.RunStatusExecuting:
+		pg.Refresh = 3 // progress without scripts
+	}
+	s.show(w, r, p, http.StatusOK, "run", pg)
+}
+
+func (s *Site) audit(w http.ResponseWriter, r *http.Request, p core.Principal) {
+	if err := p.Require(core.ScopeAuditRead); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	entries, err := s.Audit.List(r.Context(), p.WorkspaceID, core.Query{Cursor: r.URL.Query().Get("cursor"), Limit: 100})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.show(w, r, p, http.StatusOK, "audit", page{Title: "Audit", Data: map[string]any{"Entries": entries.Items, "Next": entries.NextCursor}})
+}

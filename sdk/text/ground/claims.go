@@ -151,3 +151,9 @@ func onlyHashtags(s string) bool {
 func negated(sentence string) bool {
 	return len(negationPattern.FindAllString(sentence, -1))%2 == 1
 }
+
+// IsPrice tells whether a sentence states a price.
+func IsPrice(sentence string) bool { return pricePattern.MatchString(sentence) }
+
+// IsComparison tells whether a sentence sets the product against something else.
+func IsComparison(sentence string) bool { return comparisonPattern.MatchString(sentence) }

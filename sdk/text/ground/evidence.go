@@ -56,6 +56,7 @@ type Evidence struct {
 	CapturedAt string   `json:"capturedAt,omitempty"`
 	Digest     string   `json:"digest"`
 	FreshUntil string   `json:"freshUntil,omitempty"`
+	FetchID    string   `json:"-"` // evidence id of the fetch whose body holds the quote; observed items need it
 }
 
 // NewEvidence cleans the texts of e and fills in its run, id and digest. The id covers the run, so that an item belongs
@@ -88,11 +89,15 @@ func hash(fields ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Text is what an item says, for matching: its quote, else its fact, with its value.
+// Text is what an item says, for matching: its fact (the heading or question it stands under, or our own wording) and
+// its quote, with its value.
 func (e Evidence) Text() string {
 	body := e.Quote
-	if body == "" {
+	switch {
+	case body == "":
 		body = e.Fact
+	case e.Fact != "" && !strings.Contains(e.Quote, e.Fact):
+		body = e.Fact + "\n" + e.Quote
 	}
 	if e.Value != nil {
 		value := strconv.FormatFloat(*e.Value, 'f', -1, 64)

@@ -288,3 +288,8 @@ func (c Components) rounded() Components {
 }
 
 func round4(f float64) float64 { return math.Round(f*1e4) / 1e4 }
+
+// NoRisk is the risk of something that is no copy, such as a brand profile.
+func NoRisk() Risk {
+	return Risk{Band: "low", WorstSentences: []WorstSentence{}, SwapTest: SwapTest{Reason: "not copy"}}
+}

@@ -36,7 +36,7 @@ type indexedSentence struct {
 	negated    bool
 }
 
-// NewIndex indexes evidence for copy about brand. asOf (RFC 3339) is the moment against which the age of prices and
+// NewIndex indexes evidence for copy about brand. Items that speak to a machine instead of stating something are passed over. asOf (RFC 3339) is the moment against which the age of prices and
 // dates is measured; when empty, age is not checked.
 func NewIndex(brand string, items []Evidence, asOf string) *Index {
 	ix := &Index{brand: map[string]bool{}, counts: map[string]int{}, pairs: map[string]bool{}, masked: map[string]bool{}, asOf: asOf}
@@ -47,7 +47,7 @@ func NewIndex(brand string, items []Evidence, asOf string) *Index {
 	var blocks []string
 	for _, item := range items {
 		body := item.Text()
-		if body == "" || item.Kind == Rule || item.Kind == CSSToken {
+		if body == "" || item.Kind == Rule || item.Kind == CSSToken || text.Instruction(body) {
 			continue
 		}
 		ix.items = append(ix.items, indexItem(item, body))

@@ -95,10 +95,10 @@ type AuditCheckpoint struct {
 	At       Time   `bun:"at"`
 }
 
-// InsertAuditEntry adds an entry and the nodes of the tree it completes.
-func (tx *Tx) InsertAuditEntry(ctx context.Context, e *AuditEntry, nodes []AuditHash) error {
-	if err := insert(ctx, tx, "audit entry", e); err != nil {
-		return err
+// InsertAuditEntries adds entries and the nodes of the tree they complete.
+func (tx *Tx) InsertAuditEntries(ctx context.Context, rows []AuditEntry, nodes []AuditHash) error {
+	if _, err := tx.tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
+		return failed("add audit entries", err)
 	}
 	if _, err := tx.tx.NewInsert().Model(&nodes).Exec(ctx); err != nil {
 		return failed("add audit hashes", err)

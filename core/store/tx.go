@@ -31,8 +31,9 @@ const maxTries = 4
 // several goroutines. Inside it, call no plugin and wait for no network.
 type Tx struct {
 	Reader
-	tx   bun.Tx
-	head *LogHead
+	tx    bun.Tx
+	head  *LogHead
+	after []func()
 }
 
 type txKey struct{}
@@ -87,8 +88,16 @@ func (db *DB) once(ctx context.Context, fn func(ctx context.Context, tx *Tx) err
 	if err := btx.Commit(); err != nil {
 		return failed("commit", err)
 	}
+	for _, fn := range tx.after {
+		fn()
+	}
 	return nil
 }
+
+// AfterCommit has fn called once the transaction is committed, and not if it is rolled
+// back, for example to wake those who wait for what it wrote. If the process dies in
+// between it is not called either, so it must only save time.
+func (tx *Tx) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
 
 // SQL is the transaction for the job queue, which enqueues in it.
 func (tx *Tx) SQL() *sql.Tx { return tx.tx.Tx }

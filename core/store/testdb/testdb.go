@@ -114,5 +114,9 @@ var sharedServer = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.URL, nil // stops with this process
+	ownServer = s
+	return s.URL, nil
 })
+
+// ownServer is held until the process ends: collected as garbage, it would stop.
+var ownServer *Server

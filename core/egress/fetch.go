@@ -265,3 +265,10 @@ func fetchError(ctx context.Context, u *url.URL, err error) *core.Error {
 	e.Err = fmt.Errorf("fetch %s: %w", host, err)
 	return e
 }
+
+// Check says whether an address may be written to at all, without connecting: it is
+// https, or plain http at a listed host:port, and names its host plainly.
+func (e *Egress) Check(address string) error {
+	_, err := e.address(Request{Class: Notify, URL: address})
+	return err
+}

@@ -181,8 +181,8 @@ func (w *work) rests(ctx context.Context, a *store.Action) error {
 		if err != nil {
 			return err
 		}
-		if asset.Revision != r.Revision || asset.Digest != r.Digest {
-			return core.Errf(core.KindConflict, "stale_asset", "Draft %s is at revision %d by now; the proposal rests on revision %d.", r.ID, asset.Revision, r.Revision)
+		if r.Revision < 1 || r.Revision > asset.Revision || r.Revision == asset.Revision && asset.Digest != r.Digest {
+			return core.Errf(core.KindInvalid, "invalid_proposal", "Draft %s has no revision %d with this digest; its newest is %d.", r.ID, r.Revision, asset.Revision)
 		}
 	}
 	for _, id := range a.EvidenceIDs {

@@ -58,7 +58,9 @@ func (s *Service) List(ctx context.Context, p core.Principal, q core.Query) (cor
 }
 
 // Deliver remembers that all that waits in a run is shown to p now, and returns the
-// digest of this pack. A later approval without a digest is a yes to exactly this.
+// digest of this pack. A later approval without a digest is a yes to exactly this. Call
+// it before reading what is shown: then a change in between makes such a yes stale
+// instead of blind.
 func (s *Service) Deliver(ctx context.Context, p core.Principal, runID string) (packDigest string, err error) {
 	if err := p.Require(core.ScopeRunsRead); err != nil {
 		return "", err

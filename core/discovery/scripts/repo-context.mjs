@@ -244,7 +244,7 @@ const SECRET_RULES = [
 const SECRET_NAME = "secret|token|passw(?:or)?d|passphrase|pwd|api[_-]?key|apikey|access[_-]?key|auth[_-]?key|account[_-]?key|credential|private[_-]?key|signing[_-]?key|encryption[_-]?key|master[_-]?key|cookie[_-]?key|dsn|salt";
 const NAMED_ASSIGNMENT = new RegExp(
   `(?<keep>\\b[\\w.-]{0,60}(?:${SECRET_NAME})[\\w-]{0,40}["'\`]?\\s{0,4}(?:=>|:=|=|:)\\s{0,4}["'\`]?)(?<value>[A-Za-z0-9+/_=.~!@#$%^&*-]{8,400})`, "gi");
-const PLAIN_ASSIGNMENT = /(?<keep>\b[A-Za-z_][\w.-]{1,60}["'`]?\s{0,4}(?:=>|:=|=|:)\s{0,4}["'`]?)(?<value>[A-Za-z0-9+\/_=-]{32,400})/g;
+const PLAIN_ASSIGNMENT = /(?<keep>\b[A-Za-z_][\w.-]{0,60}["'`]?\s{0,4}(?:=>|:=|=|:)\s{0,4}["'`]?)(?<value>[A-Za-z0-9+\/_=-]{32,400})/g;
 const PLACEHOLDER = /example|placeholder|change[-_]?me|your[-_]|dummy|sample|redacted|xxxx|\.\.\.|0000000|1234567|process\.env|import\.meta|os\.environ|getenv|\$\{|^\$[A-Z_(]|^<|^%[A-Z_]+%/i;
 
 export function entropy(text) {
@@ -602,16 +602,17 @@ export function fileKind(p) {
   return "other";
 }
 
-// Where "what changed" starts: the ref asked for, else the last tag before HEAD, else the fork point from the
-// main branch, else the oldest commit reported.
+// Where "what changed" starts: the ref asked for, else the last tag (the one before, when the newest release is all
+// there is), else the fork point from the main branch, else the oldest commit reported.
 function diffBase(git, since, oldest) {
   if (since && !AGE.test(since)) return git.commit(since);
   if (!since) {
     const head = git.commit("HEAD");
+    const edited = Boolean(git.run("status", "--porcelain", "--untracked-files=normal"));
     for (const from of ["HEAD", "HEAD^"]) {
       const tag = (git.run("describe", "--tags", "--abbrev=0", from) || "").trim();
       const at = tag && git.commit(tag);
-      if (at && at !== head) return at;
+      if (at && (at !== head || edited)) return at;
     }
     for (const main of ["origin/HEAD", "origin/main", "origin/master", "main", "master"]) {
       const at = git.commit(main) && (git.run("merge-base", "HEAD", main) || "").trim();

@@ -1,6 +1,8 @@
 package text
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -24,6 +26,25 @@ func Links(s string) []Span {
 		out = append(out, Span{Start: start, End: end, Text: s[start:end]})
 		at = end
 	}
+	return out
+}
+
+var addressPattern = regexp.MustCompile(`(?i)\bhttps?://[^\s<>"“”]+`)
+
+// Addresses finds everything in s that is written as a web address: what Links finds, and any word that opens with a
+// protocol, whether or not its top level domain exists. Punctuation at the end belongs to the sentence.
+func Addresses(s string) []Span {
+	var out []Span
+	for _, at := range addressPattern.FindAllStringIndex(s, -1) {
+		end := at[0] + len(strings.TrimRight(s[at[0]:at[1]], ".,;:!?)]}'’"))
+		out = append(out, Span{Start: at[0], End: end, Text: s[at[0]:end]})
+	}
+	for _, link := range Links(s) {
+		if !slices.ContainsFunc(out, func(other Span) bool { return link.Start < other.End && other.Start < link.End }) {
+			out = append(out, link)
+		}
+	}
+	slices.SortFunc(out, func(a, b Span) int { return a.Start - b.Start })
 	return out
 }
 

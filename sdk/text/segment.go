@@ -1,6 +1,7 @@
 package text
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -99,12 +100,13 @@ func IsStopWord(word string) bool { return stopWords[strings.ToLower(word)] }
 // abbreviations end in a full stop that does not end a sentence.
 var abbreviations = []string{"e.g.", "i.e.", "etc.", "vs.", "mr.", "mrs.", "ms.", "dr.", "inc.", "ltd.", "co.", "no.", "approx.", "st.", "cf."}
 
-// Sentences splits s by the Unicode sentence rules, joins pieces cut after an abbreviation, trims space and drops
-// empty pieces. A line break always ends a sentence.
+// Sentences splits s by the Unicode sentence rules, joins pieces cut after an abbreviation or inside a web address, trims
+// space and drops empty pieces. A line break always ends a sentence.
 func Sentences(s string) []Span {
 	var out []Span
 	offset := 0
 	joined := false
+	addresses := addressPattern.FindAllStringIndex(s, -1)
 	iter := sentences.FromString(s)
 	for iter.Next() {
 		piece := iter.Value()
@@ -117,7 +119,7 @@ func Sentences(s string) []Span {
 		} else {
 			out = append(out, Span{Start: start, End: offset, Text: piece})
 		}
-		joined = endsInAbbreviation(out[len(out)-1].Text)
+		joined = endsInAbbreviation(out[len(out)-1].Text) || slices.ContainsFunc(addresses, func(at []int) bool { return at[0] < offset && offset < at[1] })
 	}
 	kept := out[:0]
 	for _, span := range out {

@@ -13,17 +13,24 @@ func NearDuplicate(a, b string) float64 { return jaccard(wordGrams(a, 4), wordGr
 func StemOverlap(a, b string) float64 { return jaccard(setOf(Stems(a)), setOf(Stems(b))) }
 
 // Cosine is the cosine of the idf-weighted stem counts of two texts, between 0 and 1.
-func Cosine(a, b string) float64 {
-	va, vb := stemWeights(a), stemWeights(b)
-	dot := 0.0
-	for stem, weight := range va {
-		dot += weight * vb[stem]
+func Cosine(a, b string) float64 { return CosineTo(b)(a) }
+
+// CosineTo is Cosine against one text, prepared once.
+func CosineTo(b string) func(a string) float64 {
+	vb := stemWeights(b)
+	lengthB := norm2(vb)
+	return func(a string) float64 {
+		va := stemWeights(a)
+		length := norm2(va) * lengthB
+		if length == 0 {
+			return 0
+		}
+		dot := 0.0
+		for _, stem := range SortedKeys(va) {
+			dot += va[stem] * vb[stem]
+		}
+		return dot / length
 	}
-	length := norm2(va) * norm2(vb)
-	if length == 0 {
-		return 0
-	}
-	return dot / length
 }
 
 func stemWeights(s string) map[string]float64 {

@@ -9,6 +9,7 @@ import (
 	"github.com/sallyport-dev/sallyport/sdk"
 	"github.com/sallyport-dev/sallyport/sdk/text/draft"
 	"github.com/sallyport-dev/sallyport/sdk/text/ground"
+	"github.com/sallyport-dev/sallyport/sdk/text/source"
 )
 
 // DNA is what a brand says and shows of itself, each part with the evidence it was read from.
@@ -253,4 +254,33 @@ func (r *Record) Name(fallback string) string {
 		return r.DNA.Identity.Name
 	}
 	return fallback
+}
+
+// Destination is where readers are sent: the address given, else the brand's own call to action, else a sign-up route of
+// the repository on its known address, else the home page. No address is made up: both are empty when none is known.
+func Destination(r *Record, repo *source.Repo, given string) (address, label string) {
+	if r != nil {
+		for _, cta := range r.DNA.CTAs {
+			if given == "" || given == cta.Href {
+				return cta.Href, cta.Text
+			}
+		}
+	}
+	if given != "" {
+		return given, ""
+	}
+	home := ""
+	if r != nil {
+		home = r.DNA.Identity.URL
+	}
+	if home == "" && repo != nil && len(repo.Deploy.URLs) > 0 {
+		home = repo.Deploy.URLs[0]
+	}
+	if home == "" {
+		return "", ""
+	}
+	if path := repo.Find("signup", "sign-up", "register", "start", "try", "demo", "install", "pricing", "docs"); path != "" {
+		return strings.TrimRight(home, "/") + path, ""
+	}
+	return home, ""
 }

@@ -39,6 +39,22 @@ type Fact struct {
 	ID       string // evidence id
 	Kind     string // kind of the evidence
 	Score    float64
+
+	stems map[string]bool // of Text, for likeness
+}
+
+// Like is the share of content words that two facts have in common.
+func (f Fact) Like(other Fact) float64 {
+	both := 0
+	for stem := range f.stems {
+		if other.stems[stem] {
+			both++
+		}
+	}
+	if both == 0 {
+		return 0
+	}
+	return float64(both) / float64(len(f.stems)+len(other.stems)-both)
 }
 
 var (
@@ -46,7 +62,7 @@ var (
 	audiencePattern = regexp.MustCompile(`(?i)^(?:(?:it is |it's )?(?:built|made|designed|written|meant|intended|ideal|perfect) for\b|for (?:\w+[ -]){0,6}(?:who|with|of|under|that|in|and)\b|for \w+|helps? \w+)`)
 	limitPattern    = regexp.MustCompile(`(?i)\b(?:does not|doesn't|do not|is not|isn't|cannot|can't|no support for|not (?:yet )?(?:support|work|intended|meant)|only (?:works|runs|supports)|limitations?|will not|won't)\b`)
 	resultPattern   = regexp.MustCompile(`(?i)\b(?:from \d[\d.,]* ?\w* to \d|\d[\d.,]* ?(?:%|percent)|fewer|shortened|cut \w+|saved|reduced|instead of \d|accepted|moved \d|closed \d|completes? \d|per second|in a trial|in (?:our|the) (?:pilot|beta|test|trial)|used it for \d|(?:learned|shipped|migrated) .{3,60} in (?:\d|\w+ (?:days|weeks|rehearsals)))`)
-	anaphoraPattern = regexp.MustCompile(`^(?:It|They|This|These|Those|That|Its|Their|There|He|She|Then|Also|But|And|Or|So|However|Otherwise|Later|Both|Each of them|The same)\b`)
+	anaphoraPattern = regexp.MustCompile(`^(?:The|It|They|This|These|Those|That|Its|Their|There|He|She|Then|Also|But|And|Or|So|However|Otherwise|Later|Both|Each of them|The same)\b`)
 	changelogFile   = regexp.MustCompile(`(?i)changelog`)
 )
 
@@ -55,7 +71,7 @@ var (
 func Facts(items []ground.Evidence, ix *ground.Index) []Fact {
 	var facts []Fact
 	for _, item := range items {
-		if item.Trust == ground.Inferred || text.Instruction(item.Text()) {
+		if item.Trust == ground.Inferred || text.Instruction(item.Text()) || silent(item) {
 			continue
 		}
 		switch item.Kind {
@@ -73,6 +89,16 @@ func Facts(items []ground.Evidence, ix *ground.Index) []Fact {
 	}
 	score(facts, ix)
 	return facts
+}
+
+// Locators of items that ground a text without being a statement of their own.
+const (
+	CTALocator   = "cta"   // the label of a button
+	TopicLocator = "topic" // what the caller wants written about
+)
+
+func silent(item ground.Evidence) bool {
+	return strings.HasPrefix(item.Locator, CTALocator+"[") || item.Locator == TopicLocator || strings.HasPrefix(item.Locator, "ownerHints.")
 }
 
 func appendFact(facts []Fact, f Fact) []Fact {
@@ -152,10 +178,14 @@ func score(facts []Fact, ix *ground.Index) {
 		all.WriteString(fact.Text)
 		all.WriteByte('\n')
 	}
-	whole := all.String()
+	central := text.CosineTo(all.String())
 	newest := 1.0
 	for i := range facts {
 		fact := &facts[i]
+		fact.stems = map[string]bool{}
+		for _, stem := range text.Stems(fact.Text) {
+			fact.stems[stem] = true
+		}
 		recency, fit := 0.5, 0.5
 		if fact.Role == Change {
 			recency = newest
@@ -165,7 +195,7 @@ func score(facts []Fact, ix *ground.Index) {
 		if words >= 5 && words <= 22 {
 			fit = 1
 		}
-		fact.Score = 0.35*min(1, 2*text.Cosine(fact.Text, whole)) + 0.25*(1-ix.CopyRisk(fact.Text)) + 0.2*recency + 0.2*fit
+		fact.Score = 0.35*min(1, 2*central(fact.Text)) + 0.25*(1-ix.CopyRisk(fact.Text)) + 0.2*recency + 0.2*fit
 		if fact.Kind == ground.UserStatement {
 			fact.Score += 0.2 // what the caller says of the change outranks what a log says
 		}
@@ -176,7 +206,17 @@ func score(facts []Fact, ix *ground.Index) {
 type Pool struct {
 	facts []Fact
 	used  map[string]int
-	texts []string
+	taken []Fact
+}
+
+// Focus raises the facts that speak of a topic.
+func Focus(facts []Fact, topic string) {
+	if topic == "" {
+		return
+	}
+	for i := range facts {
+		facts[i].Score += 0.4 * text.Cosine(facts[i].Text+" "+facts[i].Heading, topic)
+	}
 }
 
 // NewPool makes a pool of the facts.
@@ -195,8 +235,8 @@ func (p *Pool) Best(role Role, fits func(Fact) bool) (Fact, bool) {
 			continue
 		}
 		near := 0.0
-		for _, earlier := range p.texts {
-			near = max(near, text.StemOverlap(fact.Text, earlier))
+		for _, earlier := range p.taken {
+			near = max(near, fact.Like(earlier))
 		}
 		if s := fact.Score - 0.5*near - 0.4*float64(p.used[fact.Text]); s > bestScore {
 			best, bestScore = i, s
@@ -211,7 +251,9 @@ func (p *Pool) Best(role Role, fits func(Fact) bool) (Fact, bool) {
 // Take marks a fact as used.
 func (p *Pool) Take(f Fact) {
 	p.used[f.Text]++
-	p.texts = append(p.texts, f.Text)
+	if p.used[f.Text] == 1 {
+		p.taken = append(p.taken, f)
+	}
 }
 
 // All returns the facts of a role, best first.

@@ -80,3 +80,18 @@ func AllToSDK(items []ground.Evidence) []sdk.Evidence {
 	}
 	return out
 }
+
+// Union joins lists of stored evidence, each item once.
+func Union(lists ...[]ground.Evidence) []ground.Evidence {
+	var out []ground.Evidence
+	seen := map[string]bool{}
+	for _, list := range lists {
+		for _, item := range list {
+			if !seen[item.ID] {
+				seen[item.ID] = true
+				out = append(out, item)
+			}
+		}
+	}
+	return out
+}

@@ -130,7 +130,7 @@ func isCall(body string, content int) bool {
 func withoutLinks(s string) string {
 	var b strings.Builder
 	offset := 0
-	for _, link := range text.Links(s) {
+	for _, link := range text.Addresses(s) {
 		b.WriteString(s[offset:link.Start])
 		offset = link.End
 	}

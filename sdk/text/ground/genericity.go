@@ -88,6 +88,17 @@ func band(score float64) string {
 // pass. Numbers count for the score where the evidence holds them and never otherwise lower it: a grounded number can
 // only help, an invented one only hurt.
 func (ix *Index) components(copy string) Components {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	known, ok := ix.parts[copy]
+	if !ok {
+		known = ix.measure(copy)
+		ix.parts[copy] = known
+	}
+	return known
+}
+
+func (ix *Index) measure(copy string) Components {
 	body := withoutLinks(copy)
 	tokens := text.Tokens(body)
 	var words []text.Token
@@ -144,22 +155,28 @@ func (ix *Index) pairsHeld(all, words []text.Token) float64 {
 			hits++
 		}
 	}
+	// Each number is paired with the words around it, other numbers passed over, so that one more number leaves the
+	// pairs of the others alone.
 	for i, token := range all {
-		if !token.Number {
-			continue
-		}
-		for _, j := range []int{i - 1, i + 1} {
-			if j >= 0 && j < len(all) && ix.pairs[pairKey(token.Stem, all[j].Stem)] {
-				hits++
-				pairs++
-				break
-			}
+		if token.Number && (ix.near(token, all, i, -1) || ix.near(token, all, i, 1)) {
+			hits++
+			pairs++
 		}
 	}
 	if pairs == 0 {
 		return 0
 	}
 	return float64(hits) / float64(pairs)
+}
+
+// near tells whether the evidence holds the number together with the next content word in one direction.
+func (ix *Index) near(number text.Token, all []text.Token, i, step int) bool {
+	for i += step; i >= 0 && i < len(all); i += step {
+		if !all[i].Number && !all[i].Stop {
+			return ix.pairs[pairKey(number.Stem, all[i].Stem)]
+		}
+	}
+	return false
 }
 
 func nearestVariants(variants []string) float64 {

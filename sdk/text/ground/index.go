@@ -2,6 +2,7 @@ package ground
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/sallyport-dev/sallyport/sdk/text"
 )
@@ -18,6 +19,10 @@ type Index struct {
 	pairs  map[string]bool
 	masked map[string]bool // brand and strongest phrases: words that mail-merge filler would insert
 	asOf   string
+
+	mu     sync.Mutex
+	claims map[string][]Claim    // verdicts by text: composing asks for the same sentence often
+	parts  map[string]Components // components by text
 }
 
 type indexedItem struct {
@@ -39,7 +44,7 @@ type indexedSentence struct {
 // NewIndex indexes evidence for copy about brand. Items that speak to a machine instead of stating something are passed over. asOf (RFC 3339) is the moment against which the age of prices and
 // dates is measured; when empty, age is not checked.
 func NewIndex(brand string, items []Evidence, asOf string) *Index {
-	ix := &Index{brand: map[string]bool{}, counts: map[string]int{}, pairs: map[string]bool{}, masked: map[string]bool{}, asOf: asOf}
+	ix := &Index{brand: map[string]bool{}, counts: map[string]int{}, pairs: map[string]bool{}, masked: map[string]bool{}, asOf: asOf, claims: map[string][]Claim{}, parts: map[string]Components{}}
 	for _, token := range text.Tokens(brand) {
 		ix.brand[token.Stem] = true
 		ix.masked[token.Stem] = true

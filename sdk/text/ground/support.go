@@ -29,6 +29,21 @@ func (m match) score() float64 { return (m.cover + m.pairs) / 2 }
 
 // Check finds the claims of s and gives each its verdict, with the evidence behind it.
 func (ix *Index) Check(s string) []Claim {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	known, ok := ix.claims[s]
+	if !ok {
+		known = ix.check(s)
+		ix.claims[s] = known
+	}
+	out := slices.Clone(known)
+	for i := range out {
+		out[i].EvidenceIDs = slices.Clone(out[i].EvidenceIDs)
+	}
+	return out
+}
+
+func (ix *Index) check(s string) []Claim {
 	claims := FindClaims(s)
 	for i := range claims {
 		if claims[i].Verdict != NotAClaim {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -208,8 +209,9 @@ func (tx *Tx) InsertEvidence(ctx context.Context, rows []Evidence) error {
 	if len(rows) == 0 {
 		return nil
 	}
+	ord := core.NewID("o", tx.db.clock.Now())
 	for i := range rows {
-		rows[i].Ord = core.NewID("o", tx.db.clock.Now())
+		rows[i].Ord = fmt.Sprintf("%s.%06d", ord, i)
 	}
 	if _, err := tx.tx.NewInsert().Model(&rows).On("CONFLICT (workspace_id, id) DO NOTHING").Exec(ctx); err != nil {
 		return failed("add evidence", err)

@@ -221,10 +221,10 @@ func (a *access) SaveEvidence(_ context.Context, items []sdk.Evidence) ([]sdk.Ev
 
 // vouched is the text of an item that must stand in the fetched body.
 func vouched(e sdk.Evidence) string {
-	if e.Quote == "" && e.Value != nil {
-		return fmt.Sprint(e.Value)
+	if e.Quote != "" {
+		return e.Quote
 	}
-	return e.Quote
+	return pluginpb.TextOf(e.Value)
 }
 
 func (a *access) SaveAsset(_ context.Context, asset sdk.Asset) (*sdk.AssetRef, error) {

@@ -1,6 +1,7 @@
 package pluginpb
 
 import (
+	"encoding/json"
 	"html"
 	"regexp"
 	"strings"
@@ -27,6 +28,21 @@ func Vouches(body []byte, quote string) bool {
 	spaced := fold(html.UnescapeString(markup.ReplaceAllString(text, " ")))
 	joined := fold(html.UnescapeString(markup.ReplaceAllString(text, "")))
 	return strings.Contains(spaced, want) || strings.Contains(joined, want)
+}
+
+// TextOf is a value as it would stand in a body: a string as it is, anything else as JSON.
+func TextOf(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	}
+	b, err := json.Marshal(value)
+	if err != nil {
+		return ""
+	}
+	return string(b)
 }
 
 func fold(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,9 +1,9 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -67,7 +67,7 @@ func promptsOf(snap *tool.Snapshot) []schemas.ManifestPrompt {
 
 // addPrompt registers one prompt.
 func (s *surface) addPrompt(p schemas.ManifestPrompt) {
-	out := &mcp.Prompt{Name: p.Name, Title: value(p.Title), Description: value(p.Description)}
+	out := &mcp.Prompt{Name: p.Name, Title: value(p.Title), Description: cmp.Or(value(p.Description), value(p.Title), p.Name)}
 	for _, a := range p.Arguments {
 		out.Arguments = append(out.Arguments, &mcp.PromptArgument{Name: a.Name, Description: value(a.Description), Required: value(a.Required)})
 	}
@@ -142,7 +142,7 @@ func promptText(structured json.RawMessage) string {
 	if json.Unmarshal(structured, &answer) == nil && answer.Text != "" {
 		return answer.Text
 	}
-	return fmt.Sprintf("%s", structured)
+	return string(structured)
 }
 
 func value[T any](p *T) T {

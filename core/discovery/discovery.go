@@ -53,7 +53,7 @@ type Status struct {
 type Deps struct {
 	Registry *tool.Registry
 	// OpenAPI is the REST description for a base address.
-	OpenAPI func(base string) (json.RawMessage, error)
+	OpenAPI func(base string) json.RawMessage
 	// BaseURL is the public address without a slash at the end.
 	BaseURL string
 	Version string

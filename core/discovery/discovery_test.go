@@ -71,8 +71,8 @@ func newRig(t *testing.T, snap *tool.Snapshot) *rig {
 	r.registry.Swap(snap)
 	h, err := New(Deps{
 		Registry: r.registry,
-		OpenAPI: func(base string) (json.RawMessage, error) {
-			return json.RawMessage(`{"openapi":"3.1.0","info":{"title":"Sallyport","version":"0.1.0"},"servers":[{"url":"` + base + `"}],"paths":{}}`), nil
+		OpenAPI: func(base string) json.RawMessage {
+			return json.RawMessage(`{"openapi":"3.1.0","info":{"title":"Sallyport","version":"0.1.0"},"servers":[{"url":"` + base + `"}],"paths":{}}`)
 		},
 		BaseURL: base, Version: "0.1.0", Clock: still{},
 		Status: func(context.Context) Status { return Status{Sandbox: "none (unjailed)", Plugins: r.plugins} },
@@ -362,7 +362,7 @@ func TestSelfCheckCanFail(t *testing.T) {
 }
 
 func TestDepsAreChecked(t *testing.T) {
-	full := Deps{Registry: tool.NewRegistry(), OpenAPI: func(string) (json.RawMessage, error) { return json.RawMessage("{}"), nil }, Status: func(context.Context) Status { return Status{} }, BaseURL: base}
+	full := Deps{Registry: tool.NewRegistry(), OpenAPI: func(string) json.RawMessage { return json.RawMessage("{}") }, Status: func(context.Context) Status { return Status{} }, BaseURL: base}
 	if _, err := New(full); err != nil {
 		t.Fatal(err)
 	}

@@ -104,11 +104,7 @@ func generate(deps Deps, snap *tool.Snapshot) (*files, error) {
 		}
 		out.byPath[t.path] = newFile(t.kind, t.purpose, b.Bytes())
 	}
-	rest, err := deps.OpenAPI(deps.BaseURL)
-	if err != nil {
-		return nil, fmt.Errorf("discovery: REST description: %w", err)
-	}
-	out.byPath[PathOpenAPI] = newFile(typeJSON, "REST description", rest)
+	out.byPath[PathOpenAPI] = newFile(typeJSON, "REST description", deps.OpenAPI(deps.BaseURL))
 	for _, d := range descriptors(deps, out) {
 		b, err := json.MarshalIndent(d.content, "", "  ")
 		if err != nil {

@@ -120,44 +120,58 @@ func (m *managed) down(reason string) time.Duration {
 	return min(minPause<<(len(recent)-1), maxPause)
 }
 
+// fail reports that there is no process, and returns how long to wait.
+func (m *managed) fail(reason string) time.Duration {
+	pause := m.down(reason)
+	m.log.Warn("plugin does not answer", "reason", reason, "next_try_in", pause)
+	m.sup.record("plugin.failed", m.entry.Name, false, map[string]any{"reason": clip(reason, 500)})
+	return pause
+}
+
 // watch keeps a process serving until ctx ends. p is the one that was started first, or
-// nil where the first start failed with reason.
-func (m *managed) watch(ctx context.Context, p *process, reason string) {
+// nil where the first start failed; then the next try is after pause.
+func (m *managed) watch(ctx context.Context, p *process, pause time.Duration) {
 	defer close(m.done)
 	for {
 		if p != nil {
 			select {
 			case <-p.running.Exited():
-				reason = "Its process ended."
 				p.kill()
+				pause = m.fail("Its process ended.")
 			case <-ctx.Done():
 				return
 			}
 		}
-		pause := m.down(reason)
-		m.log.Warn("plugin does not answer", "reason", reason, "next_try_in", pause)
-		m.sup.record("plugin.failed", m.entry.Name, false, map[string]any{"reason": clip(reason, 500)})
 		if m.sup.d.Sleep(ctx, pause) != nil {
 			return
 		}
-		var admitted *described
 		var err error
-		if p, admitted, err = m.start(ctx); err != nil {
-			p, reason = nil, err.Error()
-			continue
-		}
-		if ctx.Err() != nil {
-			p.kill()
-			return
-		}
-		m.mu.Lock()
-		m.restarts++
-		m.mu.Unlock()
-		if err := m.sup.restarted(m, p, admitted); err != nil {
-			p.kill()
-			p, reason = nil, err.Error()
+		if p, err = m.restart(ctx); err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			pause = m.fail(err.Error())
 		}
 	}
+}
+
+// restart starts the process again and takes it in.
+func (m *managed) restart(ctx context.Context) (*process, error) {
+	p, admitted, err := m.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err = ctx.Err(); err == nil {
+		err = m.sup.restarted(m, p, admitted)
+	}
+	if err != nil {
+		p.kill()
+		return nil, err
+	}
+	m.mu.Lock()
+	m.restarts++
+	m.mu.Unlock()
+	return p, nil
 }
 
 // lease takes the process for one call, or says who to ask instead.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -84,7 +85,7 @@ func startProcess(l Launcher, launch Launch, baseDir string, serve func(*desk) p
 	}
 	if err = errors.Join(err, closing); err != nil {
 		p.kill()
-		return nil, errors.Join(fmt.Errorf("it did not start: %s", escape(err.Error())), ours.Close())
+		return nil, errors.Join(fmt.Errorf("it did not start: %s", plainStart(err)), ours.Close())
 	}
 	p.host = grpc.NewServer(grpc.MaxRecvMsgSize(pluginpb.MaxPluginMessage), grpc.MaxSendMsgSize(pluginpb.MaxHostMessage),
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(window), grpc.ConnectionTimeout(untilPreface))
@@ -95,6 +96,15 @@ func startProcess(l Launcher, launch Launch, baseDir string, serve func(*desk) p
 		}
 	}()
 	return p, nil
+}
+
+// plainStart says in one line why a start failed.
+func plainStart(err error) string {
+	text := err.Error()
+	if strings.Contains(text, "Failed to read any lines") {
+		return "its process ended, or wrote something else, before it named its socket"
+	}
+	return clip(escape(text), 1000)
 }
 
 func (p *process) config(l Launcher, launch Launch, output io.Writer) *plugin.ClientConfig {

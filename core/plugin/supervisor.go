@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -107,9 +108,13 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	s.mu.Lock()
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.mu.Unlock()
-	if err := s.Reload(ctx, ""); err != nil {
+	refused, err := s.reload(ctx, "")
+	if err != nil {
 		s.Stop()
 		return err
+	}
+	for _, err := range refused {
+		s.d.Log.Error("plugin not loaded", "error", err)
 	}
 	if s.watcher, err = s.watchCatalog(); err != nil {
 		s.d.Log.Warn("the catalog file is not watched: reload by hand", "error", err)
@@ -165,11 +170,22 @@ func (s *Supervisor) List() []core.Plugin {
 // where that fails the old one goes on and the error says why. With a name that plugin is
 // started anew even where its entry is the same.
 func (s *Supervisor) Reload(ctx context.Context, name string) error {
+	refused, err := s.reload(ctx, name)
+	if err != nil || len(refused) == 0 {
+		return err
+	}
+	why := errors.Join(refused...)
+	return &core.Error{Kind: core.KindInvalid, Code: "plugin_refused", Detail: "Not everything in the catalog is in force. " + strings.ReplaceAll(why.Error(), "\n", " "), Err: why}
+}
+
+// reload does what Reload says. refused lists the plugins that were not taken, err says
+// that nothing was done.
+func (s *Supervisor) reload(ctx context.Context, name string) (refused []error, err error) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	catalog, err := ReadCatalog(s.catalog)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	wanted := map[string]schemas.CatalogEntry{}
 	for _, e := range catalog {
@@ -179,7 +195,7 @@ func (s *Supervisor) Reload(ctx context.Context, name string) error {
 	}
 	if name != "" {
 		if _, ok := wanted[name]; !ok {
-			return core.Errf(core.KindNotFound, "not_found", "The catalog has no enabled plugin %q.", name)
+			return nil, core.Errf(core.KindNotFound, "not_found", "The catalog has no enabled plugin %q.", name)
 		}
 	}
 	s.mu.Lock()
@@ -191,7 +207,7 @@ func (s *Supervisor) Reload(ctx context.Context, name string) error {
 			fresh = append(fresh, s.manage(e))
 		}
 	}
-	return s.take(ctx, old, wanted, s.startAll(ctx, fresh))
+	return s.take(old, wanted, s.startAll(ctx, fresh))
 }
 
 // candidate is a plugin that was tried.
@@ -222,21 +238,20 @@ func (s *Supervisor) startAll(ctx context.Context, fresh []*managed) []*candidat
 }
 
 // take puts the candidates that started in the place of their predecessors, in one swap.
-func (s *Supervisor) take(ctx context.Context, old map[string]*managed, wanted map[string]schemas.CatalogEntry, tried []*candidate) error {
+func (s *Supervisor) take(old map[string]*managed, wanted map[string]schemas.CatalogEntry, tried []*candidate) (refused []error, err error) {
 	next := map[string]*managed{}
 	for name, m := range old {
 		if _, ok := wanted[name]; ok {
 			next[name] = m
 		}
 	}
-	var failed []error
 	for _, c := range tried {
 		name := c.m.entry.Name
 		if c.err == nil {
 			c.err = s.fits(next, c)
 		}
 		if c.err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", name, c.err))
+			refused = append(refused, fmt.Errorf("%s: %w", name, c.err))
 			s.record("plugin.refused", name, false, map[string]any{"sha256": c.m.entry.Sha256, "reason": clip(c.err.Error(), 500)})
 			if _, serving := next[name]; serving { // the old one goes on
 				continue
@@ -248,7 +263,7 @@ func (s *Supervisor) take(ctx context.Context, old map[string]*managed, wanted m
 		next[name] = c.m
 	}
 	if err := s.swap(next); err != nil {
-		return err
+		return nil, err
 	}
 	for _, c := range tried {
 		if next[c.m.entry.Name] == c.m {
@@ -260,7 +275,7 @@ func (s *Supervisor) take(ctx context.Context, old map[string]*managed, wanted m
 			s.retired.Go(func() { m.retire(next[name]) })
 		}
 	}
-	return errors.Join(failed...)
+	return refused, nil
 }
 
 // fits tries a candidate in the registry, so that one that clashes is refused alone.
@@ -285,11 +300,11 @@ func (s *Supervisor) fits(next map[string]*managed, c *candidate) error {
 func (s *Supervisor) follow(c *candidate) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	c.m.cancel = cancel
-	reason := ""
+	var pause time.Duration
 	if c.err != nil {
-		reason = c.err.Error()
+		pause = c.m.fail(c.err.Error())
 	}
-	go c.m.watch(ctx, c.proc, reason)
+	go c.m.watch(ctx, c.proc, pause)
 }
 
 // swap puts a set of plugins in force.

@@ -78,7 +78,7 @@ func NewSnapshot(plugins []*Plugin) (*Snapshot, error) {
 	for _, p := range s.plugins {
 		for _, doc := range p.Manifest.Tools {
 			if err := s.add(entryOf(p, doc)); err != nil {
-				return nil, fmt.Errorf("plugin %s: %w", p.Manifest.Name, err)
+				return nil, err
 			}
 		}
 	}
@@ -114,18 +114,18 @@ func (s *Snapshot) add(e *Entry) (err error) {
 		}
 	}()
 	if other, taken := s.byName[e.Doc.Name]; taken {
-		return fmt.Errorf("tool %s is already there, from %s", e.Doc.Name, ownerName(other))
+		return fmt.Errorf("the tool %s is owned twice, by %s and by %s", e.Doc.Name, ownerName(other), ownerName(e))
 	}
 	e.InputSchema, e.OutputSchema = e.Doc.InputSchema.MustJSON(), e.Doc.OutputSchema.MustJSON()
 	if e.input, err = schemas.Compile(e.Doc.Name+".input", e.InputSchema); err != nil {
-		return fmt.Errorf("tool %s: %w", e.Doc.Name, err)
+		return fmt.Errorf("tool %s of %s: %w", e.Doc.Name, ownerName(e), err)
 	}
 	if e.output, err = schemas.Compile(e.Doc.Name+".output", e.OutputSchema); err != nil {
-		return fmt.Errorf("tool %s: %w", e.Doc.Name, err)
+		return fmt.Errorf("tool %s of %s: %w", e.Doc.Name, ownerName(e), err)
 	}
 	doc, err := json.Marshal(e.Doc)
 	if err != nil {
-		return fmt.Errorf("tool %s: %w", e.Doc.Name, err)
+		return fmt.Errorf("tool %s of %s: %w", e.Doc.Name, ownerName(e), err)
 	}
 	sum := sha256.Sum256(doc)
 	e.Digest = hex.EncodeToString(sum[:])

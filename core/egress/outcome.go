@@ -27,13 +27,13 @@ type Outcome struct {
 
 // StepOutcome is one step of the effect.
 type StepOutcome struct {
-	Step int
+	Step int `json:"step"`
 	// Event is reply_ok, refused or uncertain.
-	Event core.ActionEvent
+	Event core.ActionEvent `json:"event"`
 	// Status is the HTTP status or SMTP code of the reply; 0 without one.
-	Status int
+	Status int `json:"status,omitempty"`
 	// Reply is the start of the reply's text, with secrets blanked.
-	Reply string
+	Reply string `json:"reply,omitempty"`
 }
 
 // Hooks are called while an effect is sent.
@@ -41,6 +41,9 @@ type Hooks struct {
 	// Connected is called once, after the connection stands (dialled, TLS, signed in) and
 	// before the first byte of the effect. Its error ends the try: nothing was sent.
 	Connected func() error
+	// Stepped is called after a step was confirmed and before the next one begins, with all
+	// outcomes so far. Its error ends the send there; may be nil.
+	Stepped func(done []StepOutcome) error
 	// Written is called when all bytes of a step were handed over and before its reply is
 	// awaited; may be nil.
 	Written func()

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/sallyport-dev/sallyport/core"
@@ -67,6 +68,13 @@ func (e *Egress) send(ctx context.Context, p plan, c Credential, hooks Hooks) Ou
 			out.ExternalURL = r.url
 		}
 		maps.Copy(values, r.captured)
+		if i+1 < len(p.resolved.Steps) && hooks.Stepped != nil {
+			if err := hooks.Stepped(slices.Clone(out.Steps)); err != nil {
+				out.Event, out.Code = core.EventRefused, "not_marked"
+				out.Detail = fmt.Sprintf("Step %d of %d was not begun: %s The steps before it were done.", i+2, len(p.resolved.Steps), core.AsError(err).Detail)
+				return out
+			}
+		}
 	}
 	return out
 }

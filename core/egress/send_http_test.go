@@ -294,6 +294,23 @@ func TestStepsCaptureAndStopHonestly(t *testing.T) {
 	}
 }
 
+func TestNoStepWithoutItsMark(t *testing.T) {
+	calls := 0
+	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls++ }))
+	defer s.Close()
+	p := httpPlan(s.URL, "{}", nil)
+	p.resolved.Steps = append(p.resolved.Steps, p.resolved.Steps[0])
+	o := reach(t, s).send(t.Context(), p, Credential{}, Hooks{Stepped: func(done []StepOutcome) error {
+		if len(done) != 1 || done[0].Event != core.EventReplyOK {
+			t.Errorf("%+v", done)
+		}
+		return errors.New("lease lost")
+	}})
+	if calls != 1 || o.Event != core.EventRefused || len(o.Steps) != 1 {
+		t.Errorf("%d calls, %+v", calls, o)
+	}
+}
+
 func TestPreconditionsAreReadAgain(t *testing.T) {
 	amount, posts := "100", 0
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

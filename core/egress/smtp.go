@@ -131,12 +131,12 @@ func (s *smtpSession) signIn(host string, c Credential, listed bool) *Outcome {
 	if user == "" {
 		return nil
 	}
-	fail := func(format string, args ...any) *Outcome {
-		o := connectFailed("auth_failed", format, args...)
+	fail := func(code, format string, args ...any) *Outcome {
+		o := connectFailed(code, format, args...)
 		return &o
 	}
 	if !s.encrypted && !listed {
-		return fail("The password would go to %s without encryption.", host)
+		return fail("auth_unsupported", "The password would go to %s without encryption.", host)
 	}
 	mechanisms := strings.Fields(strings.ToUpper(s.extensions["AUTH"]))
 	b64 := base64.StdEncoding.EncodeToString
@@ -151,11 +151,14 @@ func (s *smtpSession) signIn(host string, c Credential, listed bool) *Outcome {
 			}
 		}
 	default:
-		return fail("The mail server %s offers no sign-in by PLAIN or LOGIN.", host)
+		return fail("auth_unsupported", "The mail server %s offers no sign-in by PLAIN or LOGIN.", host)
 	}
 	if err != nil {
 		text := string(redact([]byte(smtpText(err)), c.secrets()))
-		return fail("The mail server %s refused user name and password: %s. Enter them again.", host, text)
+		if protocol, ok := errors.AsType[*textproto.Error](err); !ok || protocol.Code < 500 {
+			return fail("auth_unavailable", "The mail server %s could not check the sign-in: %s.", host, text)
+		}
+		return fail("auth_failed", "The mail server %s refused user name and password: %s. Enter them again.", host, text)
 	}
 	return nil
 }

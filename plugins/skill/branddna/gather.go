@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport-dev/sallyport/sdk"
 	"github.com/sallyport-dev/sallyport/sdk/text"
+	"github.com/sallyport-dev/sallyport/sdk/text/draft"
 	"github.com/sallyport-dev/sallyport/sdk/text/ground"
 )
 
@@ -194,6 +195,9 @@ func evidence(pages []*page) []ground.Evidence {
 		}
 	}
 	seen := map[string]bool{}
+	for i, cta := range ctas(pages) {
+		add(pages[0], ground.PageText, fmt.Sprintf("%s[%d]", draft.CTALocator, i), "", cta.Text)
+	}
 	for _, p := range pages {
 		if description := p.meta(`meta[name="description"]`, "content"); description != "" && !seen[description] {
 			seen[description] = true

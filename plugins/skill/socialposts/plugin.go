@@ -76,13 +76,8 @@ type dropped struct {
 
 // work is what one call writes from.
 type work struct {
+	*brand.Desk
 	in       input
-	record   *brand.Record
-	repo     *source.Repo
-	items    []ground.Evidence
-	index    *ground.Index
-	pool     *draft.Pool
-	brand    string
 	link     string // where posts lead; empty when no route is known
 	label    string // what the link says
 	campaign string
@@ -103,10 +98,8 @@ func run(ctx context.Context, c *sdk.Call) (any, error) {
 		return nil, err
 	}
 	env := draft.NewEnvelope(c, version, mode, map[string]any{"topic": in.Topic, "platforms": in.Platforms, "perPlatform": in.PerPlatform, "goal": in.Goal, "link": in.Link})
-	env.Evidence = draft.AllToSDK(w.items)
-	if w.record != nil {
-		env.BrandDNARef = w.record.ID
-	}
+	env.Evidence = draft.AllToSDK(w.Items)
+	env.BrandDNARef = w.Ref()
 	out := &output{Envelope: env, Posts: []post{}, Because: []string{}, Dropped: []dropped{}}
 	if mode == draft.Caller {
 		err = w.check(ctx, c, out)
@@ -125,35 +118,21 @@ func run(ctx context.Context, c *sdk.Call) (any, error) {
 }
 
 func prepare(ctx context.Context, c *sdk.Call, in input) (*work, error) {
-	w := &work{in: in}
-	var err error
-	if w.repo, err = draft.ParseRepo(in.RepoContext); err != nil {
-		return nil, err
-	}
-	var known []ground.Evidence
-	if w.record, known, err = brand.Load(ctx, c, in.BrandDNAID, in.BrandDNA); err != nil {
-		return nil, err
-	}
-	fresh := w.repo.Evidence()
+	order := brand.Order{BrandDNAID: in.BrandDNAID, BrandDNA: in.BrandDNA, RepoContext: in.RepoContext, Focus: in.Topic}
 	if in.Topic != "" {
-		fresh = append(fresh, ground.Evidence{Kind: ground.UserStatement, Source: "caller", Locator: draft.TopicLocator, Quote: in.Topic, Trust: ground.OwnerStated})
+		order.Stated = []ground.Evidence{{Kind: ground.UserStatement, Source: "caller", Locator: draft.TopicLocator, Quote: in.Topic, Trust: ground.OwnerStated}}
 	}
-	stored, err := draft.SaveEvidence(ctx, c, fresh)
+	desk, err := brand.Prepare(ctx, c, order)
 	if err != nil {
 		return nil, err
 	}
-	w.items = draft.Union(known, stored)
-	w.brand = w.record.Name(w.repo.Project.Name)
-	w.index = ground.NewIndex(w.brand, w.items, c.Now.UTC().Format("2006-01-02T15:04:05Z07:00"))
-	facts := draft.Facts(w.items, w.index)
-	draft.Focus(facts, in.Topic)
-	w.pool = draft.NewPool(facts)
-	if len(facts) < 2 {
+	if len(desk.Facts) < 2 {
 		return nil, draft.NothingToSay("posts")
 	}
-	w.link, w.label = brand.Destination(w.record, w.repo, in.Link)
-	_, _, changed := (source.Commit{Subject: w.repo.WhatChanged}).Parts()
-	w.campaign = draft.Slug(firstOf(in.Topic, changed, w.brand), 40)
+	w := &work{Desk: desk, in: in}
+	w.link, w.label = brand.Destination(w.Record, w.Repo, in.Link)
+	_, _, changed := (source.Commit{Subject: w.Repo.WhatChanged}).Parts()
+	w.campaign = draft.Slug(firstOf(in.Topic, changed, w.Brand), 40)
 	w.tags = hashtags(w)
 	return w, nil
 }
@@ -177,7 +156,7 @@ func (w *work) gaps(out *output) {
 		{draft.Audience, "Whom is it for?", "A reader decides in the first line whether a post is meant for them."},
 		{draft.Proof, "Which result can you show, with its number?", "A measured result is the strongest opening."},
 	} {
-		if !w.pool.Has(ask.role) {
+		if !w.Pool.Has(ask.role) {
 			out.Gap(string(ask.role), ask.question, ask.whyUseIt)
 		}
 	}

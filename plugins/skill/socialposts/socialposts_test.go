@@ -68,6 +68,12 @@ func TestTenBrands(t *testing.T) {
 		for _, p := range out.Posts {
 			posts++
 			risks = append(risks, p.Scores.GenericityRisk)
+			if label := draft.Label(p.Body); label != "" {
+				if slices.Contains(openings, p.Platform+label) {
+					t.Errorf("%s: two %s posts open with %s", b.Name, p.Platform, label)
+				}
+				openings = append(openings, p.Platform+label)
+			}
 			if slices.Contains(openings, opening(p.Body)) {
 				t.Errorf("%s: two posts open with %q", b.Name, opening(p.Body))
 			}

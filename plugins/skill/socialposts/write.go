@@ -71,12 +71,13 @@ func (w *work) write(ctx context.Context, c *sdk.Call, out *output) error {
 	for _, name := range w.in.Platforms {
 		p := platforms[name]
 		made := 0
+		labels := map[string]bool{"": false} // on one platform at most one post opens with “New:”
 		for round := 0; round < 2 && made < w.in.PerPlatform; round++ {
 			for _, angle := range draft.Angles {
 				if made == w.in.PerPlatform {
 					break
 				}
-				drafted, lines, ok := w.compose(p, angle, openings)
+				drafted, lines, ok := w.compose(p, angle, openings, labels)
 				if !ok || slices.ContainsFunc(bodies, func(other string) bool { return text.NearDuplicate(other, drafted.Body) > 0.35 }) {
 					continue
 				}
@@ -86,10 +87,11 @@ func (w *work) write(ctx context.Context, c *sdk.Call, out *output) error {
 				}
 				if kept {
 					for _, line := range lines {
-						w.pool.Take(line.Fact)
+						w.Pool.Take(line.Fact)
 					}
 					bodies = append(bodies, drafted.Body)
 					openings = append(openings, opening(drafted.Hook))
+					labels[draft.Label(drafted.Hook)] = draft.Label(drafted.Hook) != ""
 					made++
 				}
 			}
@@ -109,9 +111,9 @@ func (w *work) write(ctx context.Context, c *sdk.Call, out *output) error {
 	return nil
 }
 
-// opening is how a post begins; no two begin alike.
+// opening is how a post begins; no two begin alike. A label such as “New:” does not count.
 func opening(s string) string {
-	words := strings.Fields(strings.ToLower(s))
+	words := strings.Fields(strings.ToLower(draft.Unlabelled(s)))
 	return strings.Join(words[:min(3, len(words))], " ")
 }
 
@@ -119,16 +121,16 @@ func opening(s string) string {
 const maxLeads = 5
 
 // compose tells one angle within the limits of a platform. It shortens by whole statements, never inside one.
-func (w *work) compose(p platform, angle draft.Angle, openings []string) (post, []draft.Line, bool) {
+func (w *work) compose(p platform, angle draft.Angle, openings []string, labels map[string]bool) (post, []draft.Line, bool) {
 	tried := map[string]bool{}
 	for range maxLeads {
-		lines, ok := draft.Story(w.pool, w.index, angle, p.lines, func(lead draft.Fact) bool { return !tried[lead.Text] })
+		lines, ok := draft.Story(w.Pool, w.Index, angle, p.lines, func(lead draft.Fact) bool { return !tried[lead.Text] })
 		if !ok {
 			break
 		}
 		tried[lines[0].Fact.Text] = true
-		for _, hook := range draft.Hooks(lines[0].Fact, w.index) {
-			if slices.Contains(openings, opening(hook)) || text.Graphemes(hook) > p.fold || !draft.Supported(w.index, hook) {
+		for _, hook := range draft.Hooks(lines[0].Fact, w.Index) {
+			if slices.Contains(openings, opening(hook)) || labels[draft.Label(hook)] || text.Graphemes(hook) > p.fold || !draft.Supported(w.Index, hook) {
 				continue
 			}
 			if drafted, used, ok := w.fit(p, angle, hook, lines); ok {
@@ -169,7 +171,7 @@ func (w *work) assemble(p platform, hook string, lines []draft.Line, cta string,
 	for _, line := range lines[1:] {
 		parts = append(parts, line.Text)
 	}
-	parts = append(draft.Named(parts, w.brand), cta)
+	parts = append(draft.Named(parts, w.Brand), cta)
 	if len(tags) > 0 {
 		parts = append(parts, strings.Join(tags, " "))
 	}
@@ -221,7 +223,7 @@ func (w *work) media(p platform, lines []draft.Line) *mediaBrief {
 	if path := w.shownRoute(); path != "" {
 		where = "screenshot of route " + path
 	}
-	return &mediaBrief{Kind: "screenshot", WhatToShow: what, AltText: "Screenshot of " + w.brand + ": " + draft.Lower(what), Source: where}
+	return &mediaBrief{Kind: "screenshot", WhatToShow: what, AltText: "Screenshot of " + w.Brand + ": " + draft.Lower(what), Source: where}
 }
 
 func (w *work) shownRoute() string {
@@ -230,8 +232,8 @@ func (w *work) shownRoute() string {
 			return u.Path
 		}
 	}
-	if len(w.repo.Routes) > 0 {
-		return w.repo.Routes[0].Path
+	if len(w.Repo.Routes) > 0 {
+		return w.Repo.Routes[0].Path
 	}
 	return ""
 }
@@ -247,7 +249,7 @@ func (w *work) keep(ctx context.Context, c *sdk.Call, out *output, p platform, d
 }
 
 func (w *work) judge(p platform, drafted post, siblings []string) draft.Checked {
-	checker := draft.Checker{Index: w.index}
+	checker := draft.Checker{Index: w.Index}
 	checked := checker.Check([]draft.Slot{{Path: "body", Text: drafted.Body, LimitRef: p.limit}}, siblings)
 	if rule := draft.Rule(p.name + ".hashtags.max"); len(drafted.Hashtags) > rule.Max() {
 		severity := draft.Warn
@@ -299,13 +301,11 @@ var denied = map[string]bool{"marketing": true, "viral": true, "explore": true, 
 // hashtags are the brand's own subjects, as one word each.
 func hashtags(w *work) []string {
 	var phrases []string
-	if w.record != nil {
-		for _, pillar := range w.record.DNA.Pillars {
-			phrases = append(phrases, pillar.Keyphrases...)
-		}
+	for _, pillar := range w.DNA().Pillars {
+		phrases = append(phrases, pillar.Keyphrases...)
 	}
 	var blocks []string
-	for _, item := range w.items {
+	for _, item := range w.Items {
 		if !text.Instruction(item.Text()) {
 			blocks = append(blocks, item.Quote)
 		}
@@ -316,7 +316,7 @@ func hashtags(w *work) []string {
 	out := []string{}
 	for _, phrase := range phrases {
 		words := text.ContentTokens(phrase)
-		if len(words) == 0 || len(words) > 2 || denied[words[0].Lower] || slices.ContainsFunc(words, func(t text.Token) bool { return w.index.Brand(t.Stem) || t.Number || !w.index.Has(t.Stem) }) {
+		if len(words) == 0 || len(words) > 2 || denied[words[0].Lower] || slices.ContainsFunc(words, func(t text.Token) bool { return w.Index.Brand(t.Stem) || t.Number || !w.Index.Has(t.Stem) }) {
 			continue
 		}
 		tag := "#"

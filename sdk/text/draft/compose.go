@@ -61,7 +61,7 @@ func Realise(f Fact) string {
 	return Period(SecondPerson(Imperative(f.Text)))
 }
 
-var newsLabel = regexp.MustCompile(`^(New|Fixed|Changed): `)
+var newsLabel = regexp.MustCompile(`^(New|Fixed|Changed)(?: in [^:]{1,80})?: `)
 
 // Named puts the brand into the label of the news (“New in Ledgerline: …”) of the first line that has one, unless a line
 // names the brand already.
@@ -77,6 +77,14 @@ func Named(lines []string, brand string) []string {
 		}
 	}
 	return out
+}
+
+// Label is the label that a piece of news opens with: New, Fixed or Changed; "" for anything else.
+func Label(s string) string {
+	if m := newsLabel.FindStringSubmatch(s); m != nil {
+		return m[1]
+	}
+	return ""
 }
 
 // Unlabelled is a piece of news without its label.

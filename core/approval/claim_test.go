@@ -151,6 +151,8 @@ func TestSilentSenderIsUnknownAndStaysSo(t *testing.T) {
 	again.Supersedes = a.ID
 	_, err = f.s.Propose(f.Context(), f.agent, again)
 	f.refused(err, core.KindConflict, "sender_alive")
+	f.owner.AuthTime = f.clock.Now()
+	f.refused(second(f.s.Reconcile(f.Context(), f.owner, a.ID, false, "not there")), core.KindConflict, "sender_alive")
 	f.clock.turn(SendMargin)
 	made, err := f.s.Propose(f.Context(), f.agent, again)
 	f.ok(err)

@@ -75,6 +75,7 @@ type fixture struct {
 	runs    *run.Service
 	s       *Service
 	run     string
+	logged  int64 // entries before this one are of no interest
 
 	owner, agent, member, viewer core.Principal
 }
@@ -204,6 +205,7 @@ func (f *fixture) pending(texts ...string) []*core.Action {
 func (f *fixture) approve(id string) *core.Action {
 	f.Helper()
 	a := f.get(id)
+	f.owner.AuthTime = f.clock.Now()
 	out, err := f.s.Approve(f.Context(), f.owner, Decide{ActionID: id, ExpectedDigest: a.Digest, Channel: "rest"})
 	f.ok(err)
 	return &out.Actions[0]
@@ -239,7 +241,7 @@ func (f *fixture) row(id string, change func(a *store.Action)) {
 // audited counts entries of a kind and outcome about a target.
 func (f *fixture) audited(action, target, outcome string) int {
 	f.Helper()
-	entries, err := f.db.AllAuditEntries(f.Context(), 0, 10000)
+	entries, err := f.db.AllAuditEntries(f.Context(), f.logged, 10000)
 	f.ok(err)
 	n := 0
 	for _, e := range entries {

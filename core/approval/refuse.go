@@ -217,6 +217,8 @@ func (s *Service) Reconcile(ctx context.Context, p core.Principal, actionID stri
 		ev, outcome := core.EventNotHappened, core.ActionExecutionOutcomeFailed
 		if happened {
 			ev, outcome = core.EventHappened, core.ActionExecutionOutcomeSucceeded
+		} else if err := senderDead(a, now); err != nil && a.Status == core.ActionStatusUnknown {
+			return "", nil, err // it may still happen
 		}
 		a.Outcome, a.FinishedAt = string(outcome), store.At(now)
 		return ev, &store.Decision{Decision: core.VerdictReconcile}, nil

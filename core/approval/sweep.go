@@ -158,7 +158,7 @@ func (s *Service) Void(ctx context.Context, workspaceID, actionID, reason string
 		if err != nil {
 			return err
 		}
-		if a.ClaimedOnce {
+		if a.ClaimedOnce && a.Status == core.ActionStatusApproved {
 			w.fail(a, "changed", reason, false)
 			return w.move(ctx, a, core.EventRecheckFailed, reason, nil)
 		}
@@ -186,19 +186,24 @@ func (w *work) supersede(ctx context.Context, a *store.Action, in Proposal) (*st
 	return &kept, w.move(ctx, old, core.EventSupersede, "Replaced by "+a.ID+".", map[string]any{"supersededBy": a.ID})
 }
 
-// replaceable refuses to replace an action that may still be sent: one whose outcome is
-// unknown only when its sender is certainly dead.
+// replaceable refuses to replace an action that may still be sent.
 func replaceable(a *store.Action, now time.Time) error {
 	if _, err := core.NextActionStatus(a.Status, core.EventSupersede); err != nil {
 		return err
 	}
+	return senderDead(a, now)
+}
+
+// senderDead refuses while a sender that fell silent may still write: until its lease
+// and a margin are over. An executor that reported back has given its lease up.
+func senderDead(a *store.Action, now time.Time) error {
 	until := a.LeaseUntil.Add(SendMargin)
-	if a.Status == core.ActionStatusUnknown && !a.LeaseUntil.IsZero() && now.Before(until) {
-		e := core.Errf(core.KindConflict, "sender_alive", "The sender of action %s may still be at work. Try again after %s.", a.ID, until.UTC().Format(time.RFC3339))
-		e.RetryAfter = until.Sub(now)
-		return e
+	if a.LeaseUntil.IsZero() || !now.Before(until) {
+		return nil
 	}
-	return nil
+	e := core.Errf(core.KindConflict, "sender_alive", "The sender of action %s may still be at work. Try again after %s.", a.ID, until.UTC().Format(time.RFC3339))
+	e.RetryAfter = until.Sub(now)
+	return e
 }
 
 // sameSteps reports whether two actions would send the same bytes to the same account.

@@ -264,3 +264,36 @@ func alive(pid int) bool {
 	}
 	return !strings.Contains(string(b), ") Z ")
 }
+
+// The plugins of this repository load as `make run` installs them.
+func TestPluginsOfThisRepositoryLoad(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "sallyport-plugins")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/sallyport-plugins").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	entries, err := InTreeCatalog(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	off := false
+	entries[0].Enabled = &off
+	merged := MergeInTree([]schemas.CatalogEntry{entries[0], steady(t)}, entries)
+	if len(merged) != len(entries)+1 || merged[1].Enabled == nil || *merged[1].Enabled {
+		t.Fatalf("an owner's choice is lost: %+v", merged[:2])
+	}
+	entries[0].Enabled = nil
+	h := newHouse(t, entries...)
+	for _, p := range h.sup.List() {
+		if p.Status != core.PluginStatusRunning {
+			t.Errorf("%s: %s", p.Name, p.StatusReason)
+		}
+	}
+	for _, e := range h.registry.Snapshot().Visible() {
+		if e.Doc.Effect == schemas.EffectWrite {
+			t.Errorf("tools/list shows the write tool %s", e.Doc.Name)
+		}
+	}
+	if got := h.registry.Snapshot().WriteTools("smtp"); len(got) != 1 || got[0] != "smtp_send" {
+		t.Errorf("write tools of smtp: %v", got)
+	}
+}

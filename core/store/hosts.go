@@ -29,6 +29,8 @@ const (
 	HeartbeatEvery = 10 * time.Second
 	// HostDeadAfter is how long a host may be silent before it counts as dead.
 	HostDeadAfter = 6 * HeartbeatEvery
+	// hostKept is how long a silent host stays in the list, for people who look back.
+	hostKept = 30 * 24 * time.Hour
 )
 
 // SystemHosts reads every host that was ever started on this database, newest first.
@@ -97,7 +99,8 @@ func (db *DB) registerHost(ctx context.Context) error {
 		if err != nil {
 			return failed("register the host", err)
 		}
-		return nil
+		_, err = purge(ctx, "host", tx.tx.NewDelete().Model((*Host)(nil)).Where("heartbeat_at < ?", At(now.Add(-hostKept))))
+		return err
 	})
 }
 

@@ -51,7 +51,7 @@ func (db *DB) Migrate(ctx context.Context) error {
 	})
 }
 
-// CheckSchema reports, without changing anything, whether Migrate has work to do.
+// CheckSchema lists the migrations that Migrate would run, without running any.
 func (db *DB) CheckSchema(ctx context.Context) (pending []string, err error) {
 	known, err := migrations(db.driver)
 	if err != nil {

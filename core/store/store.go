@@ -181,15 +181,14 @@ func (db *DB) HostID() string { return db.hostID }
 func (db *DB) WriterSQL() *sql.DB { return db.write.DB }
 
 // Now is the time by which leases and deadlines are judged: the server's on Postgres,
-// so that several hosts agree, and the Clock of the options on SQLite.
-func (db *DB) Now(ctx context.Context) (time.Time, error) { return db.Reader.now(ctx) }
-
-func (r Reader) now(ctx context.Context) (time.Time, error) {
+// so that several hosts agree, and the Clock of the options on SQLite. Inside a
+// transaction too it is the present, not the transaction's start.
+func (r Reader) Now(ctx context.Context) (time.Time, error) {
 	if r.db.driver == SQLite {
 		return At(r.db.clock.Now()).Time, nil
 	}
 	var micros int64
-	err := r.q(ctx).NewRaw("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(ctx, &micros)
+	err := r.idb.NewRaw("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(ctx, &micros)
 	if err != nil {
 		return time.Time{}, failed("read the time", err)
 	}

@@ -8,7 +8,6 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -260,92 +259,6 @@ func TestBatchSharesTransactions(t *testing.T) {
 	}
 }
 
-func TestNewerSchemaIsRefused(t *testing.T) {
-	testdb.EachURL(t, func(t *testing.T, url string) {
-		ctx := context.Background()
-		db := testdb.Open(t, url, nil)
-		if _, err := db.WriterSQL().ExecContext(ctx, "INSERT INTO bun_migrations (name, group_id) VALUES ('29990101000000', 99)"); err != nil {
-			t.Fatal(err)
-		}
-		for _, err := range []error{db.Migrate(ctx), func() error { _, err := db.CheckSchema(ctx); return err }()} {
-			if core.AsError(err).Code != "newer_schema" || !strings.Contains(err.Error(), "29990101000000") {
-				t.Errorf("%v", err)
-			}
-		}
-	})
-}
-
-// An interruption between a migration and the note that it was applied runs it again.
-func TestMigrationRunsAgain(t *testing.T) {
-	testdb.EachURL(t, func(t *testing.T, url string) {
-		ctx := context.Background()
-		db := testdb.Open(t, url, nil)
-		before, err := db.InstallationID(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := db.WriterSQL().ExecContext(ctx, "DELETE FROM bun_migrations"); err != nil {
-			t.Fatal(err)
-		}
-		if pending, err := db.CheckSchema(ctx); err != nil || len(pending) == 0 {
-			t.Errorf("pending %v, %v", pending, err)
-		}
-		if err := db.Migrate(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if after, err := db.InstallationID(ctx); err != nil || after != before {
-			t.Errorf("installation %s, then %s, %v", before, after, err)
-		}
-	})
-}
-
-func TestMigrationsSideBySide(t *testing.T) {
-	testdb.EachURL(t, func(t *testing.T, url string) {
-		var wg sync.WaitGroup
-		for range 4 {
-			wg.Go(func() {
-				db, err := store.Open(context.Background(), store.Options{URL: url})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if err := db.Migrate(context.Background()); err != nil {
-					t.Error(err)
-				}
-				_ = db.Close()
-			})
-		}
-		wg.Wait()
-	})
-}
-
-// Both folders must hold the same migrations, with the same tables.
-func TestMigrationsAgree(t *testing.T) {
-	tables := func(dir string) string {
-		names := ""
-		files, _ := filepath.Glob(filepath.Join("migrations", dir, "*.sql"))
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			names += filepath.Base(file) + "\n"
-			for line := range strings.Lines(string(text)) {
-				if word := strings.Fields(line); len(word) > 0 && !strings.HasPrefix(line, "--") {
-					names += word[0] + " "
-					if strings.HasPrefix(line, "CREATE") {
-						names += line
-					}
-				}
-			}
-		}
-		return names
-	}
-	if a, b := tables(store.SQLite), tables(store.Postgres); a == "" || a != b {
-		t.Error("the migrations of SQLite and Postgres differ in tables, columns or indexes")
-	}
-}
-
 func TestOpenRefusesBadAddresses(t *testing.T) {
 	for _, c := range [][2]string{
 		{"", "database_url_missing"}, {"sqlite:", "database_url_invalid"}, {"sqlite::memory:", "database_url_invalid"},
@@ -385,84 +298,5 @@ func TestDurability(t *testing.T) {
 	var got string
 	if err := pg.WriterSQL().QueryRow("SHOW synchronous_commit").Scan(&got); err != nil || got != "on" {
 		t.Errorf("synchronous_commit is %s, %v", got, err)
-	}
-}
-
-// helperEnv makes the test binary act as a second host.
-const helperEnv = "STORE_TEST_SECOND_HOST"
-
-func TestMain(m *testing.M) {
-	if url := os.Getenv(helperEnv); url != "" {
-		db, err := store.Open(context.Background(), store.Options{URL: url})
-		if err == nil {
-			_, err = db.LockHost(context.Background())
-		}
-		if err != nil {
-			fmt.Println(core.AsError(err).Code)
-			os.Exit(0)
-		}
-		fmt.Println("locked")
-		select {} // until killed
-	}
-	os.Exit(m.Run())
-}
-
-func TestSecondHost(t *testing.T) {
-	url := testdb.SQLiteURL(t)
-	db := testdb.Open(t, url, nil)
-	release, err := db.LockHost(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	second := func() (string, *exec.Cmd) {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), helperEnv+"="+url)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		b := make([]byte, 100)
-		n, _ := out.Read(b)
-		return strings.TrimSpace(string(b[:n])), cmd
-	}
-	said, cmd := second()
-	_ = cmd.Wait()
-	if said != "host_running" {
-		t.Errorf("a second host beside the first: %s", said)
-	}
-	release()
-	said, cmd = second()
-	if said != "locked" {
-		t.Errorf("after the first is gone: %s", said)
-	}
-	if _, err := db.LockHost(context.Background()); core.AsError(err).Code != "host_running" {
-		t.Errorf("beside the second: %v", err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	if release, err = db.LockHost(context.Background()); err != nil {
-		t.Errorf("the lock of a killed host stays: %v", err)
-	} else {
-		release()
-	}
-}
-
-func TestHostsShareOnePostgres(t *testing.T) {
-	url := testdb.PostgresURL(t)
-	a, b := testdb.Open(t, url, nil), testdb.Open(t, url, nil)
-	for _, db := range []*store.DB{a, b} {
-		release, err := db.LockHost(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer release()
-	}
-	if hosts, err := a.SystemHosts(context.Background()); err != nil || len(hosts) != 2 {
-		t.Errorf("%+v, %v", hosts, err)
 	}
 }

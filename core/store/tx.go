@@ -102,9 +102,6 @@ func (tx *Tx) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
 // SQL is the transaction for the job queue, which enqueues in it.
 func (tx *Tx) SQL() *sql.Tx { return tx.tx.Tx }
 
-// Now is DB.Now inside the transaction. It is the present, not the transaction's start.
-func (tx *Tx) Now(ctx context.Context) (time.Time, error) { return tx.Reader.now(ctx) }
-
 // repeatable reports whether the database asked to run the transaction again.
 func repeatable(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {

@@ -89,15 +89,15 @@ func PostgresURL(t testing.TB) string {
 	var random [6]byte
 	_, _ = rand.Read(random[:])
 	name := "t_" + hex.EncodeToString(random[:])
-	if err := admin(server, `CREATE DATABASE "`+name+`" TEMPLATE template0`); err != nil {
+	if err := admin(server.URL, `CREATE DATABASE "`+name+`" TEMPLATE template0`); err != nil {
 		t.Fatalf("create a Postgres database: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := admin(server, `DROP DATABASE IF EXISTS "`+name+`" WITH (FORCE)`); err != nil {
+		if err := admin(server.URL, `DROP DATABASE IF EXISTS "`+name+`" WITH (FORCE)`); err != nil {
 			t.Logf("drop the Postgres database %s: %v", name, err)
 		}
 	})
-	u, err := url.Parse(server)
+	u, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatalf("address of Postgres: %v", err)
 	}
@@ -105,18 +105,11 @@ func PostgresURL(t testing.TB) string {
 	return u.String()
 }
 
-// sharedServer is the Postgres of this test process.
-var sharedServer = sync.OnceValues(func() (string, error) {
+// sharedServer is the Postgres of this test process. One that it started is held here
+// until the process ends: collected as garbage, it would stop.
+var sharedServer = sync.OnceValues(func() (*Server, error) {
 	if address := os.Getenv(EnvURL); address != "" {
-		return address, nil
+		return &Server{URL: address}, nil
 	}
-	s, err := StartPostgres()
-	if err != nil {
-		return "", err
-	}
-	ownServer = s
-	return s.URL, nil
+	return StartPostgres()
 })
-
-// ownServer is held until the process ends: collected as garbage, it would stop.
-var ownServer *Server

@@ -55,6 +55,10 @@ func (ix *Index) check(s string) []Claim {
 
 func (ix *Index) judge(c *Claim) {
 	body := withoutLinks(c.Text)
+	if len(ix.subjectStems(body)) == 0 && len(text.Quantities(body)) == 0 {
+		c.Type, c.Verdict = NoClaim, NotAClaim // the brand's name alone says nothing
+		return
+	}
 	matches := ix.matches(body)
 	c.Verdict = Unsupported
 	if len(matches) == 0 {

@@ -10,29 +10,41 @@ import (
 // direction, take no room or control a terminal appear as escapes such as \u{202E}.
 // Line ends and tabs stay.
 func Visible(s string) string {
-	if !strings.ContainsFunc(s, hidden) {
+	if !HasHidden(s) {
 		return s
 	}
 	var out strings.Builder
+	last := rune(0)
 	for _, r := range s {
-		if hidden(r) {
+		if hidden(last, r) {
 			fmt.Fprintf(&out, `\u{%04X}`, r)
 		} else {
 			out.WriteRune(r)
 		}
+		last = r
 	}
 	return out.String()
 }
 
 // HasHidden reports whether Visible would change s.
-func HasHidden(s string) bool { return strings.ContainsFunc(s, hidden) }
+func HasHidden(s string) bool {
+	last := rune(0)
+	for _, r := range s {
+		if hidden(last, r) {
+			return true
+		}
+		last = r
+	}
+	return false
+}
 
-func hidden(r rune) bool {
+// hidden reports whether r cannot be seen where it stands, which depends on the rune before.
+func hidden(last, r rune) bool {
 	switch {
 	case r == '\n' || r == '\t' || r == '\r':
 		return false
-	case r == 0x200d || r == 0xfe0f: // joins and colours emoji
-		return false
+	case r == 0x200d || r == 0xfe0f: // joins and colours emoji, and hides elsewhere
+		return !unicode.Is(unicode.So, last) && !unicode.Is(unicode.Sk, last) && (r != 0x200d || last != 0xfe0f)
 	case r == 0x00ad || r == 0x034f || r == 0x061c || r == 0x115f || r == 0x1160 || r == 0x17b4 || r == 0x17b5 || r == 0x2800 || r == 0x3164 || r == 0xffa0:
 		return true
 	case r == unicode.ReplacementChar:

@@ -49,6 +49,7 @@ var rules = map[string][]string{
 	"core/plugin/...":       {"core", "schemas", "core/tool", "core/approval", "core/connector", "core/egress", "core/llm", "core/memory", "core/dataset", "core/run", "core/audit", "core/event", "core/plugin/...", "sdk/proto/...", "sdk/effect"},
 	"core/jobs":             {"core", "core/store", "core/approval", "core/execute", "core/tool", "core/run", "core/event", "core/egress"},
 	"core/rest":             {"core", "schemas", "sdk/effect", "services"},
+	"core/rest/replay":      {"core", "core/store"}, // idempotency records
 	"core/mcp/...":          {"core", "schemas", "core/mcp/...", "services"},
 	"core/web":              {"core", "schemas", "services"},
 	"core/discovery/...":    {"core", "schemas", "services"},

@@ -69,7 +69,7 @@ var options = []option{
 	{key: "allowedOrigins", list: true},
 	{key: "allowedHosts", list: true},
 	{key: "execution.undoWindow", value: "30s"},
-	{key: "execution.leaseSeconds", value: 60, number: true},
+	{key: "execution.leaseSeconds", value: 180, number: true},
 	{key: "execution.actionTtl", value: "72h"},
 	{key: "egress.allowPrivate", list: true},
 	{key: "audit.checkpointSeconds", value: 60, number: true},

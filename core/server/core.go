@@ -61,7 +61,7 @@ func (c *Core) prepare(ctx context.Context) error {
 	}
 	c.Audit = audit.New(c.DB, c.Keys, c.Clock, c.Log)
 	var err error
-	c.Auth, err = auth.New(auth.Deps{DB: c.DB, Audit: c.Audit, Keys: c.Keys, Clock: c.Clock, Log: c.Log, BaseURL: c.Config.BaseURL})
+	c.Auth, err = auth.New(auth.Deps{DB: c.DB, Audit: c.Audit, Keeper: c.Keys, Clock: c.Clock, Log: c.Log, BaseURL: c.Config.BaseURL})
 	return err
 }
 

@@ -63,7 +63,7 @@ func (s *Site) edit(w http.ResponseWriter, r *http.Request, p core.Principal) {
 	}
 	raw, err := json.Marshal(input)
 	if err == nil {
-		_, err = s.Tools.Edit(ctx, p, act.ID, r.PostFormValue("digest"), raw)
+		_, err = s.Tools.Revise(ctx, p, act.ID, r.PostFormValue("digest"), raw)
 	}
 	s.decided(w, r, p, act.RunID, err)
 }

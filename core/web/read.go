@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
@@ -66,10 +67,16 @@ func (s *Site) audit(w http.ResponseWriter, r *http.Request, p core.Principal) {
 		s.fail(w, r, err)
 		return
 	}
-	entries, err := s.Audit.List(r.Context(), p.WorkspaceID, core.Query{Cursor: r.URL.Query().Get("cursor"), Limit: 100})
+	entries, err := listOf(r.Context(), p, core.Query{Cursor: r.URL.Query().Get("cursor"), Limit: 100}, s.Audit.List)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
 	s.show(w, r, p, http.StatusOK, "audit", page{Title: "Audit", Data: map[string]any{"Entries": entries.Items, "Next": entries.NextCursor}})
+}
+
+// listOf lists what belongs to the principal's workspace. The log names workspaces by a
+// type of the store, which this package does not know.
+func listOf[W ~string, T any](ctx context.Context, p core.Principal, q core.Query, list func(context.Context, W, core.Query) (core.Page[T], error)) (core.Page[T], error) {
+	return list(ctx, W(p.WorkspaceID), q)
 }

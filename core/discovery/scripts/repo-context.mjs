@@ -977,18 +977,19 @@ class Source {
 
   #fill(text, format, consts, depth) {
     let known = true;
-    const filled = text.replace(format === "js" ? /\$\{([^{}]*)\}/g : /\{([^{}]*)\}/g, (_, expr) => {
+    const doubled = format === "js" ? text : text.replace(/\{\{/g, "\u0001").replace(/\}\}/g, "\u0002");
+    const filled = doubled.replace(format === "js" ? /\$\{([^{}]*)\}/g : /\{([^{}]*)\}/g, (_, expr) => {
       const value = /^\s*[\w$.]+\s*$/.test(expr) && consts && depth < 4 ? consts(this, expr.trim(), 0, depth + 1) : null;
       if (value === null) known = false;
       return value ?? "";
     });
-    return known ? filled : null;
+    return known ? filled.replace(/\u0001/g, "{").replace(/\u0002/g, "}") : null;
   }
 
   // The strings in an argument: one, or those of an array.
   values(range, consts) {
     const [from, to] = range;
-    if (/^(?:\[|\[\]string\s*\{|array\s*\(|\{|new\s*\[\]|listOf\()/.test(this.code.slice(from, to))) {
+    if (/^(?:\[|\[\]string\s*\{|array\s*\(|\{|\(|new\s*\[\]|listOf\()/.test(this.code.slice(from, to))) {
       const open = from + this.code.slice(from, to).search(/[[{(](?!\])/);
       return this.args(open).map(([a]) => this.value(a, consts)).filter((v) => v !== null);
     }
@@ -1327,7 +1328,10 @@ function goFramework(file) {
 // Functions of all Go files that take or return a router, by name.
 function goFunctions(project, sources) {
   const index = new Map();
+  project.goFunctionsIn = new Map();
   for (const source of sources) {
+    const own = [];
+    project.goFunctionsIn.set(source, own);
     for (const m of source.code.matchAll(/\bfunc\s*(?:\(\s*(?:\w+\s+)?\*?(\w+)[^)]*\)\s*)?(\w+)\s*(?:\[[^\]]*\])?\(/g)) {
       const open = m.index + m[0].length - 1;
       const close = source.pairs.get(open);
@@ -1341,6 +1345,7 @@ function goFunctions(project, sources) {
       params = params.map((p) => (p && GO_ROUTER_TYPE.test(p.type) ? p.name : null));
       const entry = { source, dir: dirName(source.file), type: m[1] || null, name: m[2], params, body, returns: /Router|Handler|Mux|Engine|Echo|App/.test(result),
         key: `go:${dirName(source.file)}:${m[1] || ""}.${m[2]}` };
+      own.push(entry);
       if (!index.has(m[2])) index.set(m[2], []);
       index.get(m[2]).push(entry);
     }
@@ -1381,13 +1386,10 @@ const GO = {
 
   prepare(file) {
     file.frameworks = goFramework(file);
-    for (const list of file.project.goFunctions.values()) {
-      for (const fn of list) {
-        if (fn.source !== file.source || !fn.body) continue;
-        fn.params.forEach((name, i) => {
-          if (name) file.bind(name, fn.body[0], fn.body[1], file.graph.node(`${fn.key}/${i}`));
-        });
-      }
+    for (const fn of file.project.goFunctionsIn.get(file.source)) {
+      fn.params.forEach((name, i) => {
+        if (name && fn.body) file.bind(name, fn.body[0], fn.body[1], file.graph.node(`${fn.key}/${i}`));
+      });
     }
     goCalls(file);
   },
@@ -1395,10 +1397,8 @@ const GO = {
   construct(file, name, at, open) {
     if (GO_NEW.test(name)) {
       const key = file.graph.node(`${file.source.file}@${open}`, GO_IMPORTS.find(([f]) => f === { http: "go-http", mux: "gorilla/mux", server: "hertz" }[name.split(".")[0]] || f === name.split(".")[0])?.[0]);
-      for (const list of file.project.goFunctions.values()) {
-        const fn = list.find((f) => f.source === file.source && f.returns && f.body && f.body[0] < at && at < f.body[1]);
-        if (fn) file.graph.link(fn.key, key);
-      }
+      const fn = file.project.goFunctionsIn.get(file.source).find((f) => f.returns && f.body && f.body[0] < at && at < f.body[1]);
+      if (fn) file.graph.link(fn.key, key);
       return key;
     }
     const parts = name.split(".");
@@ -1480,7 +1480,9 @@ function goVisit(file, { method, dot, open }) {
 function goVerb(file, parent, method, args, dot, open) {
   if (Object.hasOwn(GO_VERBS, method)) {
     const p = file.text(args[0]);
-    if (p !== null && (p === "" || p.startsWith("/") || p === "*")) goRoute(file, parent, p, [GO_VERBS[method]], open);
+    // gin and echo put the slash themselves, so a bare word is a path there; elsewhere it would be any other Get("x").
+    const bare = file.graph.known.has(file.graph.resolve(parent)) && /^(?:gin|echo|hertz)$/.test(file.graph.framework(parent) || file.frameworks[0]) && /^[\w:*.\/-]+$/.test(p || "");
+    if (p !== null && (p === "" || p.startsWith("/") || p === "*" || bare)) goRoute(file, parent, p, [GO_VERBS[method]], open);
     return;
   }
   const verb = goMethodName(file, args[0]);
@@ -2835,7 +2837,9 @@ function cobraCommands(project) {
       for (const range of source.args(m.index + m[0].length - 1)) {
         const name = /^(?:(\w+)\.)?(\w+)/.exec(source.slice(range));
         const inline = /^&?cobra\.Command\s*\{/.test(source.slice(range)) && [...commands.values()].find((c) => c.file === source.file && range[0] < c.open && c.open < range[1]);
-        const child = inline || name && (name[1] ? [...commands].find(([k]) => k.endsWith(`#${name[2]}`) && baseName(k.split("#")[0]) === name[1])?.[1] : find(dir, fn, name[2]));
+        // `users.NewCmd()` is another package's, `a.newCmd()` a method of this one.
+        const other = name?.[1] && [...commands].find(([k]) => k.endsWith(`#${name[2]}`) && baseName(k.split("#")[0]) === name[1]);
+        const child = inline || (other ? other[1] : name && find(dir, fn, name[2]));
         if (child && parent && child !== parent) parents.set(child, parent);
       }
     }
@@ -2896,7 +2900,7 @@ function rustCommands(source, add) {
 // Routes: all together
 // ---------------------------------------------------------------------------------------------------------------
 
-const NOT_PRODUCT = /(^|\/)(?:tests?|__tests__|specs?|testdata|__mocks__|mocks|__fixtures__|fixtures|e2e|cypress|examples?|_examples?|samples?|benchmarks?|stories|docs?)\/|(?:[._-](?:test|spec|stories|bench|e2e)\.[a-z]+|_test\.\w+|\.d\.ts|\.min\.js)$|(^|\/)(?:test_[^/]*|conftest)\.py$/i;
+const NOT_PRODUCT = /(^|\/)(?:tests?|__tests__|specs?|testdata|__mocks__|mocks|__fixtures__|fixtures|e2e|cypress|integration(?:[_-]tests?)?|interop|test[_-]\w+|examples?|_examples?|samples?|benchmarks?|stories|docs?)\/|(?:[._-](?:test|spec|stories|bench|e2e)\.[a-z]+|_test\.\w+|\.d\.ts|\.min\.js)$|(^|\/)(?:test_[^/]*|conftest)\.py$/i;
 const ROUTE_HINT = {
   js: /\.\s*(?:get|post|put|patch|delete|all|use|route|register|command|on|mount|group|openapi|del)\s*[(<]|@Controller|setGlobalPrefix|\b(?:exports|export)\b/,
   go: /\.\s*(?:Get|Post|GET|POST|PUT|DELETE|PATCH|Any|Handle|HandleFunc|Route|Group|Mount|Method|Add|PathPrefix|Path|Put|Delete|Patch|AddCommand|All|HandlerFunc|Match)\s*\(|Router|ServeMux|cobra\.Command|gin\.|echo\.|chi\.|fiber\./,
@@ -2995,7 +2999,7 @@ class Project {
     for (const source of this.sources.ex || []) this.guard(source, () => phoenixRoutes(source, this));
     const files = this.files.filter((f) => !NOT_PRODUCT.test(f) || /(^|\/)(?:pages|routes|app)\//.test(f) && !/(?:[._-](?:test|spec|stories)\.[a-z]+|\.d\.ts)$/.test(f));
     const found = [...fileRoutes(this, files), ...this.graph.expand()];
-    return mergeRoutes(openapiRoutes(this, this.files.filter((f) => !/(^|\/)(?:tests?|testdata|fixtures|examples?)\//.test(f))), [...found, ...cobraCommands(this), ...simpleCommands(this, binary)]);
+    return mergeRoutes(openapiRoutes(this, this.files.filter((f) => !/(^|\/)(?:tests?|test[_-]\w+|testdata|fixtures|examples?)\//.test(f))), [...found, ...cobraCommands(this), ...simpleCommands(this, binary)]);
   }
 }
 

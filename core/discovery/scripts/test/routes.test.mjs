@@ -75,11 +75,12 @@ func main() {
 		users := v1.Group("/users")
 		users.GET("/:id", show)
 		users.Any("/any", any)
+		users.POST("bare", post)
 	}
 	r.Handle("DELETE", "/gone", gone)
 }
 `,
-  }, ["ANY /api/v1/users/any", "DELETE /gone", "GET /api/v1/users/:id", "GET /ping", "POST /api/v1/login"]],
+  }, ["ANY /api/v1/users/any", "POST /api/v1/users/bare", "DELETE /gone", "GET /api/v1/users/:id", "GET /ping", "POST /api/v1/login"]],
 
   echo: [{
     "main.go": `package main
@@ -187,6 +188,9 @@ def root(): ...
 DOC = """
 @app.get("/in-docstring")
 """
+@app.get(f"{PREFIX}/escaped/{{key}}")
+def escaped(key): ...
+app.add_api_route(PREFIX + "/added", escaped, methods=("PUT",))
 @app.api_route("/both", methods=["GET", "POST"])
 async def both(): ...
 `,
@@ -194,7 +198,7 @@ async def both(): ...
     "app/routers/items.py": 'from fastapi import APIRouter\nrouter = APIRouter()\n@router.get("/{item_id}")\ndef read(item_id): ...\n@router.put(\n    "/{item_id}",\n    tags=["x"],\n)\ndef put(item_id): ...\n',
     "app/routers/users.py": 'from fastapi import APIRouter\nrouter = APIRouter(prefix="/users", tags=["u"])\n@router.post("")\ndef create(): ...\n@router.get("/{path:path}")\ndef rest(path): ...\n',
     "tests/test_main.py": 'client.get("/test-only")\n',
-  }, ["GET /", "GET /users/*path", "GET,POST /both", "GET,PUT /api/items/:item_id", "POST /users"]],
+  }, ["GET /", "GET /api/escaped/:key", "PUT /api/added", "GET /users/*path", "GET,POST /both", "GET,PUT /api/items/:item_id", "POST /users"]],
 
   flask: [{
     "app.py": `from flask import Flask
@@ -344,13 +348,14 @@ for (const [name, [files, want]] of Object.entries(CASES)) {
 test("routes: commands of cobra, commander, clap, click", (t) => {
   const doc = collect(write(scratch(t), {
     "package.json": JSON.stringify({ name: "tool", bin: { tool: "x.js" }, dependencies: { commander: "1" } }),
-    "cmd/root.go": 'package cmd\nimport "github.com/spf13/cobra"\nvar rootCmd = &cobra.Command{Use: "shop", Short: "x"}\nvar serveCmd = &cobra.Command{\n\tUse: "serve [flags]",\n}\nfunc init() { rootCmd.AddCommand(serveCmd); rootCmd.AddCommand(newUser()) }\nfunc newUser() *cobra.Command {\n\tcmd := &cobra.Command{Use: "user"}\n\tcmd.AddCommand(&cobra.Command{Use: "x"})\n\treturn cmd\n}\n',
+    "cmd/root.go": 'package cmd\nimport "github.com/spf13/cobra"\nvar rootCmd = &cobra.Command{Use: "shop", Short: "x"}\nvar serveCmd = &cobra.Command{\n\tUse: "serve [flags]",\n}\nfunc init() { rootCmd.AddCommand(serveCmd); rootCmd.AddCommand(newUser(), a.key()) }\nfunc newUser() *cobra.Command {\n\tcmd := &cobra.Command{Use: "user"}\n\tcmd.AddCommand(&cobra.Command{Use: "x"})\n\treturn cmd\n}\n',
+    "cmd/key.go": 'package cmd\nimport "github.com/spf13/cobra"\nfunc (a *app) key() *cobra.Command {\n\tcmd := &cobra.Command{Use: "key"}\n\tcreate := &cobra.Command{Use: "create NAME"}\n\tcmd.AddCommand(create)\n\treturn cmd\n}\n',
     "x.js": "import { program } from 'commander';\nprogram.command('build <dir>').action(f);\n",
     "src/main.rs": "use clap::Subcommand;\n#[derive(Subcommand)]\nenum Cmd {\n  /// Docs\n  AddItem { name: String },\n  List(Args),\n}\n",
     "cli.py": "import click\n@cli.command()\n@click.option('--n')\ndef send_mail(n): ...\n",
   }), "--no-git");
   const found = routeLines(doc, "cli").map((l) => l.slice(4));
-  for (const want of ["shop", "shop serve", "shop user", "tool build", "tool add-item", "tool list", "tool send-mail"]) assert.ok(found.includes(want), `${want} in ${found.join(" | ")}`);
+  for (const want of ["shop", "shop serve", "shop user", "shop user x", "shop key", "shop key create", "tool build", "tool add-item", "tool list", "tool send-mail"]) assert.ok(found.includes(want), `${want} in ${found.join(" | ")}`);
 });
 
 test("routes: where they are found and which way they are kind", (t) => {

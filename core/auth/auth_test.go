@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/sallyport-dev/sallyport/core/audit"
 	"github.com/sallyport-dev/sallyport/core/secret"
 	"github.com/sallyport-dev/sallyport/core/store"
+	"github.com/sallyport-dev/sallyport/core/store/testdb"
 )
 
 const (
@@ -65,6 +67,19 @@ func fresh(t *testing.T) *fixture {
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return on(t, db, clock, dir)
+}
+
+// each runs a test on fresh databases of both kinds.
+func each(t *testing.T, test func(t *testing.T, f *fixture)) {
+	t.Helper()
+	testdb.Each(t, func(t *testing.T, db *store.DB) {
+		test(t, on(t, db, &fakeClock{at: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}, t.TempDir()))
+	})
+}
+
+func on(t *testing.T, db *store.DB, clock *fakeClock, dir string) *fixture {
+	t.Helper()
 	keys, err := secret.Open(filepath.Join(dir, "keys"), func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
@@ -148,28 +163,63 @@ func TestSetupTokenWorksOnceAndForHalfAnHour(t *testing.T) {
 }
 
 func TestOnlyOneOfManyInitsWins(t *testing.T) {
-	f := fresh(t)
-	var wins, conflicts int
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			_, err := f.Init(context.Background(), Init{Email: fmt.Sprintf("p%d@example.com", i), Password: testPassword})
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil:
-				wins++
-			case core.AsError(err).Code == "already_initialised":
-				conflicts++
-			default:
-				t.Errorf("unexpected: %v", err)
-			}
-		})
-	}
-	wg.Wait()
-	if wins != 1 || conflicts != 7 {
-		t.Errorf("%d wins, %d conflicts", wins, conflicts)
+	each(t, func(t *testing.T, f *fixture) {
+		var wins, conflicts atomic.Int32
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				_, err := f.Init(context.Background(), Init{Email: fmt.Sprintf("p%d@example.com", i), Password: testPassword})
+				switch {
+				case err == nil:
+					wins.Add(1)
+				case core.AsError(err).Code == "already_initialised":
+					conflicts.Add(1)
+				default:
+					t.Errorf("unexpected: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		if wins.Load() != 1 || conflicts.Load() != 7 {
+			t.Errorf("%d wins, %d conflicts", wins.Load(), conflicts.Load())
+		}
+	})
+}
+
+func TestTwoOwnersCannotDemoteEachOther(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		_, err := f.Init(ctx, Init{Email: testEmail, Password: testPassword})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ada := f.owner(t)
+		grace, err := f.AddUser(ctx, ada, NewUser{Email: "grace@example.com", Password: testPassword, Role: core.UserRoleOwner})
+		if err != nil {
+			t.Fatal(err)
+		}
+		viewer := core.UserRoleViewer
+		var refused atomic.Int32
+		var wg sync.WaitGroup
+		for _, id := range []string{ada.ID, grace.ID} {
+			wg.Go(func() {
+				if _, err := f.EditUser(ctx, ada, id, &viewer, nil); err != nil {
+					wantCodeOf(t, err, "last_owner")
+					refused.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if refused.Load() != 1 {
+			t.Errorf("%d of two refused", refused.Load())
+		}
+	})
+}
+
+func wantCodeOf(t *testing.T, err error, code string) {
+	t.Helper()
+	if core.AsError(err).Code != code {
+		t.Errorf("%v, want %s", err, code)
 	}
 }
 

@@ -203,3 +203,18 @@ func (s *Service) Me(ctx context.Context, p core.Principal) (*core.Me, error) {
 	}
 	return me, nil
 }
+
+// Purge removes sessions that ended long ago and counts that no longer matter. Run it
+// now and then.
+func (s *Service) Purge(ctx context.Context) (removed int, err error) {
+	err = s.db.InTx(ctx, func(ctx context.Context, tx *store.Tx) error {
+		sessions, err := tx.PurgeSessions(ctx, s.now().Add(-SessionMax))
+		if err != nil {
+			return err
+		}
+		counts, err := tx.PurgeThrottles(ctx, s.now().Add(-24*time.Hour))
+		removed = sessions + counts
+		return err
+	})
+	return removed, err
+}

@@ -115,22 +115,43 @@ func TestManyAccountsFromOneAddress(t *testing.T) {
 }
 
 func TestAttemptsAtOnceAreAllCounted(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		if _, err := f.Init(t.Context(), Init{Email: testEmail, Password: testPassword}); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		codes := map[string]int{}
+		for range 40 {
+			wg.Go(func() {
+				_, err := f.SignIn(context.Background(), SignIn{Email: testEmail, Password: "not the password", IP: "192.0.2.1"})
+				mu.Lock()
+				codes[core.AsError(err).Code]++
+				mu.Unlock()
+			})
+		}
+		wg.Wait()
+		if codes["wrong_password"] != perPair.most || codes["too_many_sign_ins"] != 40-perPair.most {
+			t.Errorf("%v", codes)
+		}
+	})
+}
+
+func TestPurge(t *testing.T) {
 	f, _ := settled(t)
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	codes := map[string]int{}
-	for range 40 {
-		wg.Go(func() {
-			_, err := f.SignIn(context.Background(), SignIn{Email: testEmail, Password: "not the password", IP: "192.0.2.1"})
-			mu.Lock()
-			codes[core.AsError(err).Code]++
-			mu.Unlock()
-		})
+	session, err := f.SignIn(t.Context(), SignIn{Email: testEmail, Password: testPassword})
+	if err != nil {
+		t.Fatal(err)
 	}
-	wg.Wait()
-	if codes["wrong_password"] != perPair.most || codes["too_many_sign_ins"] != 40-perPair.most {
-		t.Errorf("%v", codes)
+	if n, err := f.Purge(t.Context()); n != 0 || err != nil {
+		t.Errorf("%d, %v", n, err)
 	}
+	f.ticks.pass(SessionIdle + SessionMax + time.Second)
+	if n, err := f.Purge(t.Context()); n != 4 || err != nil { // the session and its three counts
+		t.Errorf("%d, %v", n, err)
+	}
+	_, err = f.FromSession(t.Context(), session.Token)
+	wantCode(t, err, "session_ended")
 }
 
 func TestCookie(t *testing.T) {

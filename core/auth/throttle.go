@@ -113,6 +113,10 @@ func (s *Service) count(ctx context.Context, keys []counted) error {
 	var wait time.Duration
 	err := s.db.InTx(ctx, func(ctx context.Context, tx *store.Tx) error {
 		wait = 0
+		// Attempts on several hosts must queue, or they would all read the same count.
+		if _, err := tx.LockLogHead(ctx); err != nil {
+			return err
+		}
 		rows := make([]*store.Throttle, len(keys))
 		for i, k := range keys {
 			t, err := tx.Throttle(ctx, k.key)

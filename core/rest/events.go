@@ -58,10 +58,13 @@ func (s *server) watchRun(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return nil
 			}
-			if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Event.Type, data); err != nil {
+			if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Type, data); err != nil {
 				return nil
 			}
 		case <-beat.C:
+			if _, err := s.Auth.FromRequest(r); core.IsKind(err, core.KindUnauthenticated) {
+				return nil // revoked or expired meanwhile: what happens next is not for this caller
+			}
 			if _, err := fmt.Fprint(w, ": still here\n\n"); err != nil {
 				return nil
 			}

@@ -233,8 +233,10 @@ func (s *server) once(w http.ResponseWriter, r *http.Request, key string, next h
 		_, _ = w.Write(before.Body)
 		return
 	}
-	// What was done stays done when the caller hangs up, so the record must follow.
+	// A caller that hangs up and asks again must find the answer, not a half-done thing
+	// that is done once more: from here on the request runs to its end.
 	ctx := context.WithoutCancel(r.Context())
+	r = r.WithContext(ctx)
 	kept := false
 	defer func() {
 		if !kept {

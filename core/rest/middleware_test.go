@@ -229,6 +229,37 @@ func TestIdempotencyKeyAtOnceAndAfterFaults(t *testing.T) {
 	retry().want(200) // what failed on our side may be tried again with the same key
 }
 
+func TestHangingUpDoesNotDoItTwice(t *testing.T) {
+	s := newStack(t)
+	key := s.key(core.APIKeyKindAgent)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	calls := 0
+	s.diagnose = func(ctx context.Context, _ tool.CallIn) (any, error) {
+		calls++
+		close(entered)
+		<-leave
+		return map[string]any{"userMessage": "done"}, ctx.Err()
+	}
+	ctx, hangUp := context.WithCancel(t.Context())
+	r := httptest.NewRequestWithContext(ctx, "POST", testBase+"/api/agent/message", strings.NewReader(`{"message":"x"}`))
+	r.Header.Set("X-Api-Key", key)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", "once")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.handler.ServeHTTP(httptest.NewRecorder(), r)
+	}()
+	<-entered
+	hangUp()
+	close(leave)
+	<-ended
+	a := s.call("POST", "/api/agent/message", key, `{"message":"x"}`, "Idempotency-Key", "once")
+	if into[answer](a).Reply != "done" || calls != 1 || a.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("%d calls, %s", calls, a.body)
+	}
+}
+
 func TestEventsReplayAndFollow(t *testing.T) {
 	s := newStack(t)
 	server := httptest.NewServer(s.handler)

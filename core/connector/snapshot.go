@@ -23,7 +23,7 @@ type taken struct {
 // Snapshot reads what a connected provider holds, or says how to connect it. A
 // connection that no longer works answers guidance too, with the error and its cure.
 func (s *Service) Snapshot(ctx context.Context, p core.Principal, provider string) (*core.Snapshot, error) {
-	if err := p.Require(core.ScopeRunsRead); err != nil {
+	if err := p.Require(core.ScopeRunsWrite); err != nil {
 		return nil, err
 	}
 	m, err := s.manifest(provider)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sallyport-dev/sallyport/core"
+	"github.com/sallyport-dev/sallyport/core/egress"
 	"github.com/sallyport-dev/sallyport/core/jobs"
 	"github.com/sallyport-dev/sallyport/core/store"
 	"github.com/sallyport-dev/sallyport/core/store/testdb"
@@ -104,7 +105,7 @@ func TestOutcomesOfReplies(t *testing.T) {
 			{"410", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) }, core.ActionStatusFailed},
 			{"204", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, core.ActionStatusSucceeded},
 		} {
-			p.answer = c.answer
+			p.answers(c.answer)
 			runID, ids := r.propose(1)
 			r.approve(runID)
 			run1(t, x, ids[0])
@@ -217,4 +218,16 @@ func TestApprovalWakesTheSender(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWhatIsNotKnownIsUnknown checks the mapping; only a definite refusal may be retried.
+func TestWhatIsNotKnownIsUnknown(t *testing.T) {
+	for event, want := range map[core.ActionEvent]core.ActionExecutionOutcome{
+		core.EventReplyOK: core.ActionExecutionOutcomeSucceeded, core.EventRefused: core.ActionExecutionOutcomeFailed, core.EventUncertain: core.ActionExecutionOutcomeUnknown, "anything else": core.ActionExecutionOutcomeUnknown,
+	} {
+		s, err := sent(egress.Outcome{Event: event, Code: "c", Detail: "d", Retryable: true, Steps: []egress.StepOutcome{{Step: 1, Event: core.EventReplyOK}, {Step: 2, Event: event}}})
+		if err != nil || s.Outcome != want || (event == core.EventUncertain && s.Error.Retryable) {
+			t.Errorf("%s: %+v, %v", event, s, err)
+		}
+	}
 }

@@ -55,12 +55,20 @@ func newProvider(t *testing.T) *provider {
 		id, sum := r.Header.Get("webhook-id"), sha256.Sum256(body)
 		p.mu.Lock()
 		p.ledger[id] = append(p.ledger[id], hex.EncodeToString(sum[:]))
+		answer := p.answer
 		p.mu.Unlock()
 		p.arrived <- id
-		p.answer(w, r)
+		answer(w, r)
 	}))
 	t.Cleanup(p.Close)
 	return p
+}
+
+// answers sets what the provider says from now on.
+func (p *provider) answers(f func(http.ResponseWriter, *http.Request)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answer = f
 }
 
 func (p *provider) got(id string) []string {

@@ -188,21 +188,32 @@ func (w *work) note(a *store.Action, ev core.ActionEvent, from core.ActionStatus
 	for k, v := range details {
 		all[k] = v
 	}
-	w.log("action."+string(ev), a.ID, all)
-	if from == a.Status && ev != core.EventEdit && ev != core.EventApprovePart {
+	w.log(entryOf(ev), a.ID, all)
+	if ev == core.EventDrafted { // the run tells it once for the pack
 		return
 	}
-	kind := "action." + string(a.Status)
+	kind := event.ActionUpdated
 	switch {
-	case ev == core.EventEdit:
-		kind = "action.edited"
-	case ev == core.EventApprovePart:
-		kind = "action.partly_approved"
-	case ev == core.EventDrafted: // the run tells it once for the pack
-		return
+	case ev == core.EventApprove:
+		kind = event.ActionApproved
+	case a.Status == core.ActionStatusRejected || a.Status == core.ActionStatusExpired || a.Status == core.ActionStatusSucceeded ||
+		a.Status == core.ActionStatusFailed || a.Status == core.ActionStatusUnknown:
+		kind = "action." + string(a.Status)
 	}
 	w.events = append(w.events, core.Event{ID: core.NewID(core.PrefixEvent, w.now), Type: kind, WorkspaceID: string(a.WorkspaceID), RunID: &a.RunID, ActionID: &a.ID,
 		At: w.now, Data: core.EventData{"status": string(a.Status), "revision": a.Revision, "digest": a.Digest}})
+}
+
+// happened names events in the log as what came to be; others stand there by their name.
+var happened = map[core.ActionEvent]string{core.EventApprove: "approved", core.EventApprovePart: "partly_approved", core.EventReject: "rejected", core.EventExpire: "expired",
+	core.EventRevoke: "revoked", core.EventEdit: "edited", core.EventDrafted: "pending", core.EventClaim: "claimed", core.EventMarkSending: "sending",
+	core.EventReplyOK: "succeeded", core.EventRefused: "failed", core.EventUncertain: "unknown", core.EventSupersede: "superseded", core.EventCancel: "cancelled"}
+
+func entryOf(ev core.ActionEvent) string {
+	if past, ok := happened[ev]; ok {
+		return "action." + past
+	}
+	return "action." + string(ev)
 }
 
 func (w *work) log(action, target string, details map[string]any) {

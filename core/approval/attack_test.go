@@ -229,26 +229,10 @@ func TestRaceOfApprovalsAndEdits(t *testing.T) {
 			}
 		})
 		run(40, func(i int) {
-			host := fmt.Sprint("host ", i)
 			for range 3 {
-				e, err := f.s.Claim(f.Context(), a.ID, host, time.Minute)
-				if err != nil {
-					continue
-				}
-				if i%3 == 0 {
-					if _, err := f.s.ReturnToApproved(f.Context(), e, host, "refused"); err != nil && !core.IsKind(err, core.KindConflict) {
-						t.Errorf("return: %v", err)
-					}
-					continue
-				}
-				if f.s.MarkSending(f.Context(), e, host) != nil {
-					continue
-				}
-				sends.Add(1)
-				digest := e.Digest()
-				sent.Store(fmt.Sprintf("%x", digest))
-				if _, err := f.s.Record(f.Context(), e, host, Sent{Outcome: core.ActionExecutionOutcomeSucceeded}); err != nil {
-					t.Errorf("record: %v", err)
+				if digest := f.trySend(a.ID, fmt.Sprint("host ", i), i%3 == 0); digest != "" {
+					sends.Add(1)
+					sent.Store(digest)
 				}
 			}
 		})
@@ -264,6 +248,28 @@ func TestRaceOfApprovalsAndEdits(t *testing.T) {
 		}
 		f.consistent(a.ID)
 	})
+}
+
+// trySend does what an executor does, or gives the claim back before the mark. It
+// returns the digest of what was sent, if anything was.
+func (f *fixture) trySend(id, host string, giveBack bool) string {
+	e, err := f.s.Claim(f.Context(), id, host, time.Minute)
+	if err != nil {
+		return ""
+	}
+	if giveBack {
+		if _, err := f.s.ReturnToApproved(f.Context(), e, host, "refused"); err != nil && !core.IsKind(err, core.KindConflict) {
+			f.Errorf("return: %v", err)
+		}
+		return ""
+	}
+	if f.s.MarkSending(f.Context(), e, host) != nil {
+		return ""
+	}
+	if _, err := f.s.Record(f.Context(), e, host, Sent{Outcome: core.ActionExecutionOutcomeSucceeded}); err != nil {
+		f.Errorf("record: %v", err)
+	}
+	return fmt.Sprintf("%x", e.Digest())
 }
 
 // consistent checks that the digest in force is the digest of what is stored, and that

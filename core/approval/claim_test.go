@@ -397,3 +397,30 @@ func TestNothingIsSentWhenTheLogCannotBeWritten(t *testing.T) {
 		t.Errorf("claimed on a closed database: %v", err)
 	}
 }
+
+func TestSubscribersHearWhatHappened(t *testing.T) {
+	f := onSQLite(t)
+	a := f.pending("hello")[0]
+	f.approve(a.ID)
+	e := f.claim(a.ID)
+	f.ok(f.s.MarkSending(f.Context(), e, "host"))
+	_, err := f.s.Record(f.Context(), e, "host", Sent{Outcome: core.ActionExecutionOutcomeSucceeded})
+	f.ok(err)
+	events, err := f.db.EventsAfter(f.Context(), ws, f.run, 0, 100)
+	f.ok(err)
+	got := []string{}
+	for _, e := range events {
+		got = append(got, e.Type)
+	}
+	heard := " " + strings.Join(got, " ") + " "
+	for _, want := range []string{"run.created", "run.awaiting_approval", "action.approved", "action.succeeded"} {
+		if strings.Count(heard, " "+want+" ") != 1 {
+			t.Errorf("%s was not told exactly once: %s", want, heard)
+		}
+	}
+	for _, entry := range []string{"action.proposed", "action.pending", "action.approved", "action.claimed", "action.sending", "action.succeeded"} {
+		if f.audited(entry, a.ID, "ok") != 1 {
+			t.Errorf("%s stands not exactly once in the log", entry)
+		}
+	}
+}

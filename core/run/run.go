@@ -88,7 +88,7 @@ func (s *Service) Create(ctx context.Context, p core.Principal, in Create) (*cor
 		if made, err = s.assemble(ctx, tx.Reader, row, now); err != nil {
 			return err
 		}
-		if err := s.emit(ctx, tx, row, "run.created", map[string]any{"status": made.Status}); err != nil {
+		if err := s.emit(ctx, tx, row, event.RunCreated, map[string]any{"status": made.Status}); err != nil {
 			return err
 		}
 		return s.log(ctx, tx, p, "run.created", row, map[string]any{"operator": in.Operator, "tool": in.Tool})
@@ -219,6 +219,11 @@ func (s *Service) Cancel(ctx context.Context, p core.Principal, id string) (*cor
 			return err
 		}
 		for i := range cancelled {
+			if err := s.emitFor(ctx, tx, row, cancelled[i].ID, event.ActionUpdated, map[string]any{"status": cancelled[i].Status}); err != nil {
+				return err
+			}
+		}
+		for i := range cancelled {
 			entry := s.entry(p, "action.cancelled", row, map[string]any{"digest": cancelled[i].Digest, "revision": cancelled[i].Revision, "runId": id})
 			entry.Target = cancelled[i].ID
 			if _, err := s.d.Audit.Append(ctx, tx, entry); err != nil {
@@ -269,9 +274,17 @@ func (s *Service) log(ctx context.Context, tx *store.Tx, p core.Principal, actio
 }
 
 func (s *Service) emit(ctx context.Context, tx *store.Tx, row *store.Run, kind string, data map[string]any) error {
+	return s.emitFor(ctx, tx, row, "", kind, data)
+}
+
+func (s *Service) emitFor(ctx context.Context, tx *store.Tx, row *store.Run, actionID, kind string, data map[string]any) error {
 	now, err := tx.Now(ctx)
 	if err != nil {
 		return err
 	}
-	return s.d.Events.Emit(ctx, tx, core.Event{ID: core.NewID(core.PrefixEvent, now), Type: kind, WorkspaceID: string(row.WorkspaceID), RunID: &row.ID, At: now, Data: data})
+	e := core.Event{ID: core.NewID(core.PrefixEvent, now), Type: kind, WorkspaceID: string(row.WorkspaceID), RunID: &row.ID, At: now, Data: data}
+	if actionID != "" {
+		e.ActionID = &actionID
+	}
+	return s.d.Events.Emit(ctx, tx, e)
 }

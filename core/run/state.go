@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sallyport-dev/sallyport/core"
+	"github.com/sallyport-dev/sallyport/core/event"
 	"github.com/sallyport-dev/sallyport/core/store"
 )
 
@@ -44,12 +45,12 @@ func (s *Service) Recompute(ctx context.Context, tx *store.Tx, workspaceID, runI
 	if row.Status == before {
 		return row, nil
 	}
-	kind := map[core.RunStatus]string{core.RunStatusAwaitingApproval: "run.awaiting_approval"}[row.Status]
-	if before == core.RunStatusMeasuring && row.Status == core.RunStatusCompleted {
-		kind = "measurement.closed"
-	}
-	if kind == "" {
-		kind = "run.updated"
+	kind := event.RunUpdated
+	switch {
+	case row.Status == core.RunStatusAwaitingApproval:
+		kind = event.RunAwaitingApproval
+	case before == core.RunStatusMeasuring && row.Status == core.RunStatusCompleted:
+		kind = event.MeasurementClosed
 	}
 	return row, s.emit(ctx, tx, row, kind, map[string]any{"status": row.Status, "was": before})
 }

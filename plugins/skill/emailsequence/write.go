@@ -169,7 +169,7 @@ func (e *email) body(w *work, lines []draft.Line) {
 		if label == "" {
 			label = "Read more"
 		}
-		e.CTA = &callToAction{label, draft.WithUTM(w.link, "email", w.in.Type, fmt.Sprintf("mail-%d", e.N))}
+		e.CTA = &callToAction{label, draft.WithUTM(w.link, "email", "email", fmt.Sprintf("%s-mail-%d", w.in.Type, e.N))}
 		paragraphs = append(paragraphs, label+": "+e.CTA.Href)
 	} else {
 		paragraphs = append(paragraphs, "Questions? Reply to this mail.")
@@ -205,12 +205,15 @@ func (w *work) ladder(lines []draft.Line) []rung {
 		out = append(out, rung{name, s, text.Graphemes(s)})
 	}
 	for _, line := range lines {
-		add("plain fact", draft.Named([]string{line.Text}, w.Brand)[0])
-		add("plain fact", line.Text)
+		if line.Role != draft.Answer {
+			add("plain fact", draft.Named([]string{line.Text}, w.Brand)[0])
+			add("plain fact", line.Text)
+		}
 	}
 	for _, line := range lines {
 		if line.Role == draft.Proof || len(text.Quantities(line.Text)) > 0 {
 			add("number", draft.NumberFirst(draft.FirstSentence(line.Text)))
+			add("number", w.Brand+": "+draft.FromTo(line.Text))
 		}
 		if line.Role == draft.Answer {
 			add("question", line.Fact.Question)

@@ -104,6 +104,9 @@ func NumberFirst(s string) string {
 	return Capital(head) + ": " + Lower(rest)
 }
 
+// FromTo is the stated before and after alone (“from 38 days to 19 days”); "" when there is none.
+func FromTo(s string) string { return Lower(fromToPattern.FindString(s)) }
+
 // BeforeAfter turns “match deposits in 4 seconds instead of 40 seconds” into “40 seconds before, 4 seconds now: match deposits”.
 func BeforeAfter(s string) string {
 	m := beforeAfterPattern.FindStringSubmatch(strings.TrimSuffix(s, "."))

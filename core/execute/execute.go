@@ -114,7 +114,8 @@ func (x *Executor) send(ctx context.Context, e approved.Effect, cred egress.Cred
 		}
 	}()
 	// Nothing may be written once the lease is over; a quarter of it stays for the record.
-	ctx, cancel := context.WithTimeout(ctx, x.d.Lease*3/4)
+	// Each confirmed step lengthens the lease for the next.
+	ctx, cancel := context.WithTimeout(ctx, x.d.Lease*3/4*time.Duration(max(1, len(e.Steps()))))
 	defer cancel()
 	return x.d.Egress.Send(ctx, e, cred, egress.Hooks{
 		Connected: func() error {

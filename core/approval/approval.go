@@ -67,7 +67,7 @@ func (s *Service) UseEnqueuer(e Enqueuer) { s.d.Enqueue = e }
 
 // Limits of a run.
 const (
-	MaxActionsPerRun = 250
+	MaxActionsPerRun = core.MaxLimit // one page of a list: what is reviewed is shown whole
 	MaxReason        = 2000 // characters of a reason or note
 )
 

@@ -221,20 +221,23 @@ func (s *Service) Delete(ctx context.Context, p core.Principal, id string) error
 	})
 }
 
-// Rows calls fn for each row of a dataset of the workspace, in order, until fn fails.
-func (s *Service) Rows(ctx context.Context, workspaceID, id string, fn func(row json.RawMessage) error) error {
+// Rows calls fn with the rows of a dataset of the workspace, in order and some hundred
+// at a time, until fn fails. No rows, no call.
+func (s *Service) Rows(ctx context.Context, workspaceID, id string, fn func(rows []json.RawMessage) error) error {
 	for from := 0; ; from += readBatch {
 		rows, err := s.db.DatasetRows(ctx, store.WorkspaceID(workspaceID), id, from, readBatch)
 		if err != nil {
 			return err
 		}
-		for _, r := range rows {
-			if err := fn(json.RawMessage(r.Data)); err != nil {
-				return err
-			}
-		}
-		if len(rows) < readBatch {
+		if len(rows) == 0 {
 			return nil
+		}
+		batch := make([]json.RawMessage, len(rows))
+		for i, r := range rows {
+			batch[i] = json.RawMessage(r.Data)
+		}
+		if err := fn(batch); err != nil {
+			return err
 		}
 	}
 }

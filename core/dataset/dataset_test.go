@@ -45,22 +45,24 @@ func TestUploadAndRead(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 		n := 0
-		err = s.Rows(t.Context(), "ws_1", d.ID, func(row json.RawMessage) error {
-			want := fmt.Sprintf(`{"mail":"u%d@example.org","na,me":"A \"%d\""}`, n, n)
-			if string(row) != want {
-				t.Fatalf("row %d is %s", n, row)
+		err = s.Rows(t.Context(), "ws_1", d.ID, func(rows []json.RawMessage) error {
+			for _, row := range rows {
+				want := fmt.Sprintf(`{"mail":"u%d@example.org","na,me":"A \"%d\""}`, n, n)
+				if string(row) != want {
+					t.Fatalf("row %d is %s", n, row)
+				}
+				n++
 			}
-			n++
 			return nil
 		})
 		if err != nil || n != 1203 {
 			t.Errorf("%d rows, %v", n, err)
 		}
 		enough := errors.New("enough")
-		if err := s.Rows(t.Context(), "ws_1", d.ID, func(json.RawMessage) error { return enough }); !errors.Is(err, enough) {
+		if err := s.Rows(t.Context(), "ws_1", d.ID, func([]json.RawMessage) error { return enough }); !errors.Is(err, enough) {
 			t.Errorf("reading went on: %v", err)
 		}
-		if err := s.Rows(t.Context(), "ws_2", d.ID, func(json.RawMessage) error { return nil }); !core.IsKind(err, core.KindNotFound) {
+		if err := s.Rows(t.Context(), "ws_2", d.ID, func([]json.RawMessage) error { return nil }); !core.IsKind(err, core.KindNotFound) {
 			t.Errorf("foreign rows: %v", err)
 		}
 		if _, err := s.Get(t.Context(), person("ws_2"), d.ID); !core.IsKind(err, core.KindNotFound) {
@@ -89,7 +91,12 @@ func TestJSONKeepsValues(t *testing.T) {
 		t.Errorf("columns %v", d.Columns)
 	}
 	got := []string{}
-	if err := s.Rows(t.Context(), "ws_1", d.ID, func(r json.RawMessage) error { got = append(got, string(r)); return nil }); err != nil {
+	if err := s.Rows(t.Context(), "ws_1", d.ID, func(rows []json.RawMessage) error {
+		for _, r := range rows {
+			got = append(got, string(r))
+		}
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got, []string{`{"b":1.50,"a":null}`, `{"c":[{"d":"é"}]}`}) {

@@ -44,6 +44,7 @@ type process struct {
 	client  *plugin.Client
 	service pluginpb.PluginClient
 	host    *grpc.Server
+	conn    net.Conn // over which the plugin reaches host
 	desk    *desk
 	dir     string // private, for its socket
 	stop    sync.Once
@@ -73,7 +74,7 @@ func startProcess(l Launcher, launch Launch, baseDir string, serve func(*desk) p
 	launch.Host = theirs
 	output := newLineLog(log, clock)
 	launch.Stderr = output
-	p := &process{name: launch.Name, desk: newDesk(), dir: dir}
+	p := &process{name: launch.Name, desk: newDesk(), dir: dir, conn: ours}
 	p.client = plugin.NewClient(p.config(l, launch, output))
 	protocol, err := p.client.Client()
 	closing := theirs.Close() // the child has its own by now
@@ -85,7 +86,7 @@ func startProcess(l Launcher, launch Launch, baseDir string, serve func(*desk) p
 	}
 	if err = errors.Join(err, closing); err != nil {
 		p.kill()
-		return nil, errors.Join(fmt.Errorf("it did not start: %s", plainStart(err)), ours.Close())
+		return nil, fmt.Errorf("it did not start: %s", plainStart(err))
 	}
 	p.host = grpc.NewServer(grpc.MaxRecvMsgSize(pluginpb.MaxPluginMessage), grpc.MaxSendMsgSize(pluginpb.MaxHostMessage),
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(window), grpc.ConnectionTimeout(untilPreface))
@@ -286,7 +287,13 @@ func clip(s string, n int) string {
 func (p *process) kill() {
 	p.stop.Do(func() {
 		p.desk.close()
-		defer func() { _ = os.RemoveAll(p.dir) }() // what cannot be removed goes with the base folder
+		defer func() {
+			_ = os.RemoveAll(p.dir) // what cannot be removed goes with the base folder
+			_ = p.conn.Close()      // a grandchild may still hold the other end
+			if p.host != nil {
+				p.host.Stop()
+			}
+		}()
 		if p.running == nil {
 			return
 		}
@@ -296,9 +303,6 @@ func (p *process) kill() {
 		if p.running.Pid() > 0 {
 			_ = p.running.Kill(context.Background())
 			<-p.running.Exited()
-		}
-		if p.host != nil {
-			p.host.Stop()
 		}
 	})
 }

@@ -59,7 +59,7 @@ func proposedOf(h *Host, id string, p sdk.Proposal, owner sdk.Plugin, doc schema
 	out := sdk.Proposed{
 		ID: id, Status: "proposed", Kind: sealed.Kind, Tool: p.Tool, Connector: connector, Channel: p.Channel, Executor: executor,
 		Title:  fmt.Sprintf("%s to %s", sealed.Kind, sealed.Target.Label),
-		Digest: hashOf(id, WorkspaceID, string(bytesOf)), Revision: 1, Reversibility: reversibility, ContentSHA256: contentSHA256(sealed),
+		Digest: hashOf(id, WorkspaceID, string(bytesOf)), Revision: 1, Reversibility: reversibility, ContentSHA256: effect.ContentSHA256(*sealed),
 		ReviewURL: ReviewURL, ExpiresAt: h.now.Add(actionTTL),
 	}
 	out.Action = actionResource(out, p, sealed, h)
@@ -92,27 +92,20 @@ func actionResource(a sdk.Proposed, p sdk.Proposal, sealed *effect.Sealed, h *Ho
 
 // checkSealed repeats what core checks about a sealed effect against its manifest.
 func checkSealed(m schemas.Manifest, s effect.Sealed) error {
-	if s.Kind == "" || s.Target.Label == "" {
-		return fmt.Errorf("kind and target.label must be set")
-	}
-	if len(s.Steps) > effect.MaxSteps {
-		return fmt.Errorf("%d steps; at most %d are allowed", len(s.Steps), effect.MaxSteps)
-	}
-	if (len(s.Steps) == 0) != (s.Manual != nil) {
-		return fmt.Errorf("an effect has either steps or manual work")
+	if err := s.Check(); err != nil {
+		return err
 	}
 	for i, step := range s.Steps {
 		at := slices.IndexFunc(m.Needs.Endpoints, func(e schemas.Endpoint) bool { return e.ID == step.Endpoint })
 		if at < 0 {
 			return fmt.Errorf("step %d names the endpoint %q, which the manifest does not have", i, step.Endpoint)
 		}
-		e := m.Needs.Endpoints[at]
-		if e.Class != schemas.ClassWrite {
+		if e := m.Needs.Endpoints[at]; e.Class != schemas.ClassWrite {
 			return fmt.Errorf("step %d uses the endpoint %s of class %s; a write needs class write", i, e.ID, e.Class)
 		}
-		if (step.HTTP == nil) == (step.Mail == nil) {
-			return fmt.Errorf("step %d must have exactly one of http and mail", i)
-		}
+	}
+	if len(s.Steps) > 0 && m.Connector == nil {
+		return fmt.Errorf("only a connector may compile steps that core sends; %s can compile manual work", m.Name)
 	}
 	return nil
 }

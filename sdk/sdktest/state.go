@@ -11,7 +11,6 @@ import (
 
 	"github.com/sallyport-dev/sallyport/schemas"
 	"github.com/sallyport-dev/sallyport/sdk"
-	"github.com/sallyport-dev/sallyport/sdk/effect"
 )
 
 // state is what the host keeps between calls.
@@ -118,23 +117,6 @@ func hashOf(parts ...string) string {
 		h.Write([]byte(p))
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// contentSHA256 lists the digest of each step's body or message.
-func contentSHA256(sealed *effect.Sealed) []string {
-	out := []string{}
-	for _, step := range sealed.Steps {
-		var content []byte
-		switch {
-		case step.HTTP != nil:
-			content = step.HTTP.Body
-		case step.Mail != nil:
-			content = step.Mail.Message
-		}
-		sum := sha256.Sum256(content)
-		out = append(out, hex.EncodeToString(sum[:]))
-	}
-	return out
 }
 
 // failureOf turns a schema error into the failure that the real host gives.

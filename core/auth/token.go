@@ -50,11 +50,15 @@ func (s *Service) MintToken(ctx context.Context, p core.Principal, scopes ...str
 			return nil, core.Errf(core.KindInvalid, "unknown_scope", "There is no scope %q. The scopes are %s.", scope, strings.Join(core.Scopes(), ", "))
 		}
 	}
+	address, err := s.audience(ctx)
+	if err != nil {
+		return nil, err
+	}
 	kid, private := s.keeper.JWTKey()
 	now := s.now()
 	expires := now.Add(TokenTTL)
 	c := claims{
-		RegisteredClaims: jwt.RegisteredClaims{Issuer: s.baseURL, Subject: p.ID, Audience: jwt.ClaimStrings{s.baseURL}, IssuedAt: jwt.NewNumericDate(now),
+		RegisteredClaims: jwt.RegisteredClaims{Issuer: address, Subject: p.ID, Audience: jwt.ClaimStrings{address}, IssuedAt: jwt.NewNumericDate(now),
 			ExpiresAt: jwt.NewNumericDate(expires), ID: rand.Text()},
 		Workspace: p.WorkspaceID, AuthTime: p.AuthTime.Unix(), Client: orDefault(p.Client, "sallyport"), Scope: strings.Join(scopes, " "),
 	}
@@ -74,6 +78,40 @@ func (s *Service) MintToken(ctx context.Context, p core.Principal, scopes ...str
 		return nil, err
 	}
 	return &Token{Token: signed, ExpiresAt: expires.Truncate(time.Second)}, nil
+}
+
+// publicAddress is where the public address of the installation is noted.
+const publicAddress = "public_address"
+
+// Announce notes the public address that this host serves under. The command line,
+// beside it and without its flags, then mints tokens that this host takes.
+func (s *Service) Announce(ctx context.Context) error {
+	noted, err := s.announced(ctx)
+	if err != nil || noted == s.baseURL {
+		return err
+	}
+	return s.db.InTx(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return tx.PutInstanceValue(ctx, publicAddress, s.baseURL)
+	})
+}
+
+// announced is the address that a host noted last; empty before the first.
+func (s *Service) announced(ctx context.Context) (string, error) {
+	noted, err := s.db.InstanceValue(ctx, publicAddress)
+	if core.IsKind(err, core.KindNotFound) {
+		return "", nil
+	}
+	return noted, err
+}
+
+// audience is who the tokens made here are for: the host that was announced, or this
+// one where none was.
+func (s *Service) audience(ctx context.Context) (string, error) {
+	noted, err := s.announced(ctx)
+	if err != nil || noted != "" {
+		return noted, err
+	}
+	return s.baseURL, nil
 }
 
 // VerifyToken is who an access token stands for. One algorithm, our own keys by kid,

@@ -37,6 +37,24 @@ func TestTokenLivesFifteenMinutes(t *testing.T) {
 	wantCode(t, err, "token_expired")
 }
 
+func TestTokensMadeBesideAHostAreForIt(t *testing.T) {
+	f, owner := settled(t)
+	beside := on(t, f.database, f.ticks, f.dir) // the command line: same data, default address
+	beside.baseURL = "http://localhost:8080"
+	if err := f.Announce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	token, err := beside.MintToken(t.Context(), owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.VerifyToken(t.Context(), token.Token); err != nil {
+		t.Error(err)
+	}
+	_, err = beside.VerifyToken(t.Context(), token.Token)
+	wantCode(t, err, "invalid_token")
+}
+
 func TestTokensAreNarrowed(t *testing.T) {
 	f, owner := settled(t)
 	token, err := f.MintToken(t.Context(), owner, core.ScopeRunsRead)

@@ -82,7 +82,8 @@ type route struct {
 	serve     handler
 }
 
-// New builds the handler. It fails when the routes and openapi.json differ.
+// New builds the handler and notes the public address, so that tokens made on the
+// command line are for it. It fails when the routes and openapi.json differ.
 func New(d Deps) (http.Handler, error) {
 	base, err := url.Parse(d.BaseURL)
 	if err != nil || base.Host == "" {
@@ -94,6 +95,9 @@ func New(d Deps) (http.Handler, error) {
 	}
 	if d.Clock == nil {
 		d.Clock = core.SystemClock{}
+	}
+	if err := d.Auth.Announce(context.Background()); err != nil {
+		return nil, fmt.Errorf("rest: note the public address: %w", err)
 	}
 	s := &server{Deps: d, hosts: map[string]bool{base.Host: true}, origins: map[string]bool{base.Scheme + "://" + base.Host: true}, cross: http.NewCrossOriginProtection()}
 	for _, h := range d.AllowedHosts {

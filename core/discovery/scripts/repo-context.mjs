@@ -154,7 +154,7 @@ const SECRET_RULES = [
   ["yandex-token", /\bt1\.[A-Za-z0-9_-]{20,}={0,2}\.[A-Za-z0-9_-]{40,}/g],
   ["yandex-api-key", /\bAQVN[A-Za-z0-9_-]{35,38}/g],
   ["digitalocean-token", /\bdo[opr]_v1_[a-f0-9]{64}\b/g],
-  ["linode-or-hex-pat", /\bdnkey-[a-z0-9=_-]{26,}-[a-z0-9=_-]{52,}/gi],
+  ["defined-networking-token", /\bdnkey-[a-z0-9=_-]{26,}-[a-z0-9=_-]{52,}/gi],
   ["heroku-key", /\bHRKU-[A-Za-z0-9_-]{30,}/g],
   ["fly-token", /\b(?:fo1_[A-Za-z0-9_-]{40,}|fm[12][ar]?_[A-Za-z0-9+\/=_-]{60,})/g],
   ["netlify-token", /\bnfp_[A-Za-z0-9]{36,}/g],
@@ -2005,17 +2005,11 @@ class PythonFile {
       const p = range ? this.source.value(range[0], this.consts) : null;
       if (p === null || (p !== "" && !p.startsWith("/"))) continue;
       const listed = this.keyword(args, "methods");
-      const methods = m[2] === "route" || m[2] === "api_route" ? (listed ? this.source.values(this.set(listed), this.consts).map((v) => v.toUpperCase()) : ["GET"]) : m[2] === "websocket" ? ["GET"] : [m[2].toUpperCase()];
+      const methods = m[2] === "route" || m[2] === "api_route" ? (listed ? this.source.values(listed, this.consts).map((v) => v.toUpperCase()) : ["GET"]) : m[2] === "websocket" ? ["GET"] : [m[2].toUpperCase()];
       const node = this.node(m[1]);
       const framework = this.graph.framework(node) || (this.project.pyFramework === "fastapi" && m[2] !== "route" ? "fastapi" : this.project.pyFramework);
       if (framework) this.graph.add(node, { path: p, methods, framework: this.graph.frameworks.get(node) ? null : framework, ...this.where(m.index) });
     }
-  }
-
-  // Tuples and sets read like arrays.
-  set([from, to]) {
-    if (this.code[from] === "(" || this.code[from] === "{") return [from, to];
-    return [from, to];
   }
 
   tables() {
@@ -2499,7 +2493,6 @@ class AnnotationFile {
     }
     const used = new Set();
     for (const f of found) {
-      const owner = classes.filter((c) => c.from < f.at && f.at < c.to).pop();
       const sameMethod = this.source.langKey === "cs" && f.name === "Route" ? found.find((o) => o !== f && o.method === f.method && Math.abs(o.at - f.at) < 300 && o.name !== "Route") : null;
       if (sameMethod && sameMethod.paths.includes("")) {
         sameMethod.paths = f.paths;
@@ -2815,7 +2808,7 @@ function cobraCommands(project) {
     if (!/\bcobra\.Command\b/.test(source.code)) continue;
     const dir = dirName(source.file);
     const fnAt = (pos) => [...source.code.slice(0, pos).matchAll(/\bfunc\s+(?:\([^)]*\)\s*)?(\w+)\s*\(/g)].pop();
-    for (const m of source.code.matchAll(/(?:(\w+)\s*(?::=|=)\s*|\breturn\s+)?&?cobra\.Command\s*\{/g)) {
+    for (const m of source.code.matchAll(/(?:(\w+)\s*(?::=|=)\s*|\breturn\s+)?&?(?<!\*)cobra\.Command\s*\{/g)) {
       const open = m.index + m[0].length - 1;
       const use = jsOption({ code: source.code }, [open, Math.min(source.pairs.get(open) ?? open, open + 4000)], "Use");
       const text = use >= 0 ? source.value(use, project.constants.resolve) : null;
@@ -2859,7 +2852,7 @@ function simpleCommands(project, binary) {
     const framework = ["commander", "yargs", "cac", "sade"].find((n) => imports.includes(n) || imports.some((i) => i.startsWith(n + "/")));
     if (!framework) continue;
     for (const m of source.code.matchAll(/\.\s*command\s*\(\s*(?=["'`[])/g)) {
-      const value = source.values(source.args(m.index + m[0].trimEnd().length - (source.code[m.index + m[0].length] === "[" ? 1 : 1))[0] || [0, 0], null)[0];
+      const value = source.values(source.args(m.index + m[0].trimEnd().length - 1)[0] || [0, 0], null)[0];
       if (value && !/^[$*]/.test(value)) add(source, m.index, value, framework);
     }
   }

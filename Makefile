@@ -41,9 +41,14 @@ test: need-go need-node need-postgres ## Run every test: units, store on both da
 browser: build need-chromium ## Drive the pages in Chromium and take screenshots into var/screens
 	@go test -count=1 -tags browser ./core/e2e/browser/
 
+.PHONY: clients
+clients: need-go need-node ## Let the official TypeScript clients and the Inspector talk to the host
+	@mkdir -p .tools/clients && cp core/e2e/clients/package.json .tools/clients/ && cd .tools/clients && npm install --no-audit --no-fund --loglevel=error >/dev/null || true
+	@go test -count=1 -tags clients ./core/e2e/clients/
+
 .PHONY: crash-test
 crash-test: need-go need-postgres ## Kill the host at its fault points; the provider's ledger is the oracle
-	@.ci/pg go test -count=1 -tags faults ./core/e2e/crash/
+	@.ci/pg go test -count=1 -timeout 20m -tags faults ./core/execute/ ./core/e2e/crash/
 
 .PHONY: bench
 bench: build need-postgres ## Measure against rivals in the same run; prints a table of ratios

@@ -28,6 +28,12 @@ type Checkpoint struct {
 // Checkpoint signs the log as it is and keeps the note. It refuses to sign a log that
 // no longer begins with what the last checkpoint covers.
 func (l *Log) Checkpoint(ctx context.Context) (Checkpoint, error) {
+	// The last checkpoint is read first: the log only grows, so that one made by another
+	// host in between can never look longer than the log.
+	last, lastErr := l.db.LatestAuditCheckpoint(ctx)
+	if lastErr != nil && !core.IsKind(lastErr, core.KindNotFound) {
+		return Checkpoint{}, lastErr
+	}
 	head, err := l.db.LogHead(ctx)
 	if err != nil {
 		return Checkpoint{}, err
@@ -37,12 +43,7 @@ func (l *Log) Checkpoint(ctx context.Context) (Checkpoint, error) {
 		return Checkpoint{}, err
 	}
 	root := t.root()
-	last, err := l.db.LatestAuditCheckpoint(ctx)
-	switch {
-	case core.IsKind(err, core.KindNotFound):
-	case err != nil:
-		return Checkpoint{}, err
-	default:
+	if lastErr == nil {
 		if last.TreeSize == t.size && bytes.Equal(last.Root, root[:]) {
 			return stored(last), nil
 		}

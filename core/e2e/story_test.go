@@ -200,10 +200,14 @@ func options(w *world, as string, args []string) (header []string, era string, r
 	return append(cred, header...), era, args, err
 }
 
-// body is a literal, or the contents of a file of the story when it starts with @.
+// body is a literal, or the contents of a file of the story when it starts with @; @big
+// is 2 MiB.
 func body(ts *testscript.TestScript, args []string) any {
 	if len(args) == 0 {
 		return nil
+	}
+	if args[0] == "@big" { // more than any body may have
+		return `{"goal":"` + strings.Repeat("x", 2<<20) + `"}`
 	}
 	if file, ok := strings.CutPrefix(args[0], "@"); ok {
 		return os.Expand(ts.ReadFile(file), ts.Getenv)

@@ -14,6 +14,7 @@ import (
 	"github.com/sallyport-dev/sallyport/core/approval"
 	"github.com/sallyport-dev/sallyport/core/audit"
 	"github.com/sallyport-dev/sallyport/core/connector"
+	"github.com/sallyport-dev/sallyport/core/dataset"
 	"github.com/sallyport-dev/sallyport/core/discovery"
 	"github.com/sallyport-dev/sallyport/core/egress"
 	"github.com/sallyport-dev/sallyport/core/event"
@@ -123,7 +124,7 @@ func (s *Server) wake(ctx context.Context, _, runID string) {
 func (s *Server) pluginHost() error {
 	var err error
 	s.Plugins, err = plugin.New(s.catalog(), plugin.Deps{Registry: s.Registry, Clock: s.Clock, Log: s.Log, Concurrent: s.Config.Concurrency, Record: s.recordPlugin,
-		Services: plugin.Services{Tools: s.Dispatcher, Runs: s.Runs, Connectors: s.Connectors, Memory: plugin.MemoryOf(memory.New(s.DB, s.Clock)), Clock: s.Clock}})
+		Services: plugin.Services{Tools: s.Dispatcher, Runs: s.Runs, Connectors: s.Connectors, Memory: plugin.MemoryOf(memory.New(s.DB, s.Clock)), Datasets: dataset.New(s.DB, s.Audit), Clock: s.Clock}})
 	return err
 }
 
@@ -207,7 +208,7 @@ func (s *Server) Start(ctx context.Context) error {
 }
 
 func (s *Server) sweep(ctx context.Context) error {
-	_, err := s.Approval.SweepLeases(ctx)
+	err := s.Executor.Sweep(ctx)
 	_, err2 := s.Approval.WakeDue(ctx)
 	_, err3 := s.Runs.Settle(ctx)
 	return errors.Join(err, err2, err3)

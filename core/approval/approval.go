@@ -68,7 +68,7 @@ func (s *Service) UseEnqueuer(e Enqueuer) { s.d.Enqueue = e }
 // Limits of a run.
 const (
 	MaxActionsPerRun = core.MaxLimit // one page of a list: what is reviewed is shown whole
-	MaxReason        = 2000 // characters of a reason or note
+	MaxReason        = 2000          // characters of a reason or note
 )
 
 // policy is how a workspace decides; it is stored as JSON with the workspace.

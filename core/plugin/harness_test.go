@@ -30,6 +30,9 @@ import (
 	"github.com/sallyport-dev/sallyport/sdk/proto/plugin/v1/pluginpb"
 )
 
+// reachable are the private addresses that reads may go to.
+var reachable []string
+
 const ws = "ws_01K00000000000000000000000"
 
 // TestMain makes this binary a plugin when a host started it: the first argument says
@@ -87,7 +90,7 @@ func build(t *testing.T, entries ...schemas.CatalogEntry) *house {
 	bus := event.NewBus(h.db, clock, h.log)
 	h.runs = run.New(run.Deps{DB: h.db, Audit: log, Events: bus, Clock: clock, BaseURL: "http://localhost:8080"})
 	h.approval = approval.New(approval.Deps{DB: h.db, Audit: log, Events: bus, Runs: h.runs, Keys: keys, Plugins: h.registry, Clock: clock})
-	out, err := egress.New(egress.Config{Clock: clock, Log: h.log})
+	out, err := egress.New(egress.Config{Clock: clock, Log: h.log, AllowPrivate: reachable})
 	h.ok(err)
 	h.conns = connector.New(connector.Deps{DB: h.db, Audit: log, Events: bus, Keys: keys, Egress: out, Clock: clock, Log: h.log,
 		Manifests: func() []schemas.Manifest { return h.registry.Snapshot().Manifests() }, BaseURL: "http://localhost:8080"})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sallyport-dev/sallyport/core"
+	"github.com/sallyport-dev/sallyport/core/run"
 	"github.com/sallyport-dev/sallyport/core/tool"
 	"github.com/sallyport-dev/sallyport/schemas"
 )
@@ -140,6 +141,23 @@ func TestATicketDiesWithItsCall(t *testing.T) {
 		if out.Text != "call_ended<nil>" {
 			t.Errorf("the host answered %q", out.Text)
 		}
+	}
+}
+
+func TestAPluginCannotVouchForItself(t *testing.T) {
+	h := newHouse(t, self(t, "evil", "fx_*"))
+	made, err := h.runs.Create(t.Context(), h.agent, run.Create{Goal: "x"})
+	h.ok(err)
+	var out struct{ Text string }
+	h.works("fx_vouch", map[string]any{"runId": made.ID}, &out)
+	var saved []core.Evidence
+	h.ok(json.Unmarshal([]byte(out.Text), &saved))
+	if len(saved) != 1 || saved[0].Trust != core.EvidenceTrustInferred || saved[0].RunID != made.ID {
+		t.Errorf("stored %+v", saved)
+	}
+	h.works("fx_vouch", map[string]any{}, &out)
+	if out.Text != "no_run" {
+		t.Errorf("outside a run: %s", out.Text)
 	}
 }
 

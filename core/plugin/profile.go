@@ -60,8 +60,6 @@ func (p *profile) walk(node any, depth int) error {
 
 func (p *profile) member(key string, item any, depth int) error {
 	switch key {
-	case "$defs", "definitions":
-		return nil // counted where they are referred to
 	case "$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor", "$anchor":
 		return fmt.Errorf("%s is not possible", key)
 	case "$id":

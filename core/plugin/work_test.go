@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/sallyport-dev/sallyport/core"
+	"github.com/sallyport-dev/sallyport/core/connector"
 	"github.com/sallyport-dev/sallyport/core/run"
 	"github.com/sallyport-dev/sallyport/core/store"
 	"github.com/sallyport-dev/sallyport/core/tool"
@@ -295,5 +298,43 @@ func TestPluginsOfThisRepositoryLoad(t *testing.T) {
 	}
 	if got := h.registry.Snapshot().WriteTools("smtp"); len(got) != 1 || got[0] != "smtp_send" {
 		t.Errorf("write tools of smtp: %v", got)
+	}
+}
+
+// A connector in its own process reads a real server through the host, which signs, and
+// what was read becomes evidence.
+func TestAReadGoesThroughTheHost(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.RequestURI()+" "+r.Header.Get("Authorization"))
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `[{"title":"first note"}]`)
+	}))
+	defer server.Close()
+	reachable = []string{server.Listener.Addr().String()}
+	defer func() { reachable = nil }()
+	h := newHouse(t, examples(t)...)
+	owner := core.Principal{Kind: core.ActorKindPerson, ID: "usr_1", Label: "o@example.com", WorkspaceID: ws, Role: core.UserRoleOwner, Scopes: core.Scopes(), AuthTime: core.SystemClock{}.Now()}
+	if _, err := h.call("notes_list", map[string]any{}); err == nil || err.Code != "connector_not_connected" {
+		t.Errorf("before connecting: %v", err)
+	}
+	_, err := h.conns.Put(t.Context(), owner, "notes", connector.Credentials{Fields: map[string]string{"url": server.URL, "token": "s3cr3t-token"}})
+	h.ok(err)
+	made, err := h.runs.Create(t.Context(), h.agent, run.Create{Goal: "x"})
+	h.ok(err)
+	out, err := h.tools.Call(t.Context(), h.agent, tool.Request{Tool: "notes_list", Args: json.RawMessage(`{"limit":3}`), RunID: made.ID})
+	h.ok(err)
+	var answer struct {
+		Notes      []struct{ Title string }
+		EvidenceID string
+	}
+	h.ok(json.Unmarshal(out.Structured, &answer))
+	if len(asked) != 1 || asked[0] != "GET /notes?limit=3 Bearer s3cr3t-token" || len(answer.Notes) != 1 {
+		t.Fatalf("asked %v, answer %s", asked, out.Structured)
+	}
+	e, err := h.runs.Evidence(t.Context(), h.agent, answer.EvidenceID)
+	h.ok(err)
+	if e.RunID != made.ID || e.Trust != core.EvidenceTrustObserved || e.Kind != core.EvidenceKindConnector || strings.Contains(fmt.Sprint(e), "s3cr3t") {
+		t.Errorf("evidence %+v", e)
 	}
 }

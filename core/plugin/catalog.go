@@ -112,12 +112,12 @@ func InTreeCatalog(binary string) ([]schemas.CatalogEntry, error) {
 	if err := json.Unmarshal(stdout.Bytes(), &manifests); err != nil {
 		return nil, fmt.Errorf("plugins of this repository: %s list: %w", filepath.Base(path), err)
 	}
-	origin, list := schemas.CatalogEntryOriginInTree, true
+	origin := schemas.CatalogEntryOriginInTree
 	var entries []schemas.CatalogEntry
 	for _, m := range manifests {
 		entries = append(entries, schemas.CatalogEntry{
 			Name: m.Name, Command: path, Args: []string{m.Name}, Sha256: hex.EncodeToString(h.Sum(nil)),
-			Allow: allowWhatItNeeds(m), Origin: &origin, List: &list,
+			Allow: allowWhatItNeeds(m), Origin: &origin,
 		})
 	}
 	return entries, nil
@@ -138,19 +138,21 @@ func allowWhatItNeeds(m schemas.Manifest) schemas.Allow {
 }
 
 // MergeInTree puts entries of this repository's plugins into a catalog: they replace
-// those of the same origin, and keep an owner's choice to switch one off.
+// those of the same origin, and keep an owner's choices: what is switched off, what is
+// listed, and its configuration.
 func MergeInTree(catalog, inTree []schemas.CatalogEntry) []schemas.CatalogEntry {
-	enabled := map[string]*bool{}
+	before := map[string]schemas.CatalogEntry{}
 	out := []schemas.CatalogEntry{}
 	for _, e := range catalog {
 		if e.Origin != nil && *e.Origin == schemas.CatalogEntryOriginInTree {
-			enabled[e.Name] = e.Enabled
+			before[e.Name] = e
 			continue
 		}
 		out = append(out, e)
 	}
 	for _, e := range inTree {
-		e.Enabled = enabled[e.Name]
+		was := before[e.Name]
+		e.Enabled, e.List, e.Config = was.Enabled, was.List, was.Config
 		out = append(out, e)
 	}
 	return out

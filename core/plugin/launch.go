@@ -135,7 +135,7 @@ func (c *child) Start(context.Context) error {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		if _, err := io.Copy(c.launch.Stderr, c.stderr); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		if _, err := io.Copy(c.launch.Stderr, c.stderr); err != nil && !errors.Is(err, os.ErrClosed) {
 			fmt.Fprintf(c.launch.Stderr, "standard error cannot be read: %v\n", err)
 		}
 	}()
@@ -150,11 +150,11 @@ const grace = 200 * time.Millisecond
 func (c *child) wait(drained <-chan struct{}) {
 	_ = c.cmd.Wait() // how it ended is of no consequence: it is gone
 	c.killGroup()
-	soon := time.Now().Add(grace)
-	_ = c.stdout.SetReadDeadline(soon) // a pipe that takes no deadline only lives longer
-	_ = c.stderr.SetReadDeadline(soon)
+	time.AfterFunc(grace, func() {
+		_ = c.stdout.Close() // ends whatever still reads
+		_ = c.stderr.Close()
+	})
 	<-drained
-	_ = c.stderr.Close()
 	c.mu.Lock()
 	if c.pinned != nil {
 		_ = c.pinned.Close()

@@ -33,6 +33,8 @@ type Host struct {
 	DatabaseURL string
 	// Env is added to the environment of the host and of commands.
 	Env []string
+	// OwnCatalog leaves the plugin catalog as it is in Data.
+	OwnCatalog bool
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -132,7 +134,11 @@ func (h *Host) Key(ctx context.Context, kind string, scopes ...string) (string, 
 // Start starts the host and waits until it is ready.
 func (h *Host) Start(ctx context.Context, extra ...string) error {
 	h.mu.Lock()
-	args := append([]string{"serve", "--in-tree", h.Bin.Plugins()}, extra...)
+	args := []string{"serve"}
+	if !h.OwnCatalog {
+		args = append(args, "--in-tree", h.Bin.Plugins())
+	}
+	args = append(args, extra...)
 	cmd := exec.Command(h.Bin.Host(), args...)
 	cmd.Env = h.environ()
 	cmd.Stdout, cmd.Stderr = h.log, h.log

@@ -15,10 +15,14 @@ type Registry struct {
 	subscribers []func(old, new *Snapshot)
 }
 
-// NewRegistry makes a registry with an empty snapshot.
+// NewRegistry makes a registry that has core's own tools and no plugins yet.
 func NewRegistry() *Registry {
+	own, err := NewSnapshot(nil)
+	if err != nil {
+		panic(err) // the documents of core's own tools are part of this binary
+	}
 	r := &Registry{}
-	r.current.Store(&Snapshot{byName: map[string]*Entry{}})
+	r.current.Store(own)
 	return r
 }
 

@@ -86,7 +86,7 @@ gen-proto: $(BUF)
 
 .PHONY: gen-docs
 gen-docs: need-go
-	@go run ./core/sim/statesdoc > docs/states.md.new && mv docs/states.md.new docs/states.md
+	@go run ./core/sim/statesdoc
 
 .PHONY: fmt
 fmt: need-go ## Format the code

@@ -270,9 +270,6 @@ type ExecutionConfig struct {
 }
 
 type LimitsConfig struct {
-	// BodyBytes corresponds to the JSON schema field "bodyBytes".
-	BodyBytes *int `json:"bodyBytes,omitempty,omitzero"`
-
 	// CallSeconds corresponds to the JSON schema field "callSeconds".
 	CallSeconds *int `json:"callSeconds,omitempty,omitzero"`
 

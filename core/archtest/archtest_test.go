@@ -247,6 +247,30 @@ func TestOneWayToWrite(t *testing.T) {
 	}
 }
 
+// TestOneSender checks that of all packages that know core/egress only core/execute sends:
+// a method called Send is egress's there, or it should have another name.
+func TestOneSender(t *testing.T) {
+	sends := map[string]bool{}
+	inspect(t, func(path, file string, imports map[string]string, sel *ast.SelectorExpr) {
+		if sel.Sel.Name != "Send" {
+			return
+		}
+		for _, imp := range imports {
+			if imp == module+"core/egress" {
+				sends[path] = true
+			}
+		}
+	})
+	for path := range sends {
+		if path != "core/execute" {
+			t.Errorf("%s: calls Send; only core/execute may", path)
+		}
+	}
+	if !sends["core/execute"] {
+		t.Error("core/execute does not send: the check watches nothing")
+	}
+}
+
 // TestWallClockStaysOutside checks that services take core.Clock.
 func TestWallClockStaysOutside(t *testing.T) {
 	inspect(t, func(path, file string, imports map[string]string, sel *ast.SelectorExpr) {

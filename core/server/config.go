@@ -33,7 +33,6 @@ type Config struct {
 	AllowPrivate []string
 	Checkpoint   time.Duration
 	OAuth        map[string]OAuthClient
-	BodyBytes    int64
 	CallTimeout  time.Duration
 	Concurrency  int
 }
@@ -73,7 +72,6 @@ var options = []option{
 	{key: "execution.actionTtl", value: "72h"},
 	{key: "egress.allowPrivate", list: true},
 	{key: "audit.checkpointSeconds", value: 60, number: true},
-	{key: "limits.bodyBytes", value: 1 << 20, number: true},
 	{key: "limits.callSeconds", value: 120, number: true},
 	{key: "limits.concurrentCallsPerPlugin", value: 16, number: true},
 }
@@ -245,7 +243,7 @@ func build(k *koanf.Koanf) (Config, error) {
 		AllowedOrigins: k.Strings("allowedOrigins"), AllowedHosts: k.Strings("allowedHosts"), AllowPrivate: k.Strings("egress.allowPrivate"),
 		UndoWindow: k.Duration("execution.undoWindow"), ActionTTL: k.Duration("execution.actionTtl"),
 		Lease: time.Duration(k.Int("execution.leaseSeconds")) * time.Second, Checkpoint: time.Duration(k.Int("audit.checkpointSeconds")) * time.Second,
-		BodyBytes: k.Int64("limits.bodyBytes"), CallTimeout: time.Duration(k.Int("limits.callSeconds")) * time.Second,
+		CallTimeout: time.Duration(k.Int("limits.callSeconds")) * time.Second,
 		Concurrency: k.Int("limits.concurrentCallsPerPlugin"), OAuth: map[string]OAuthClient{},
 	}
 	if c.Plugins == "" {

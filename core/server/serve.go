@@ -16,8 +16,11 @@ import (
 // drain is how long requests in flight and sends may take after the signal to end.
 const drain = 25 * time.Second
 
-// route sends each request to its surface.
-func route(api, agents, files, pages http.Handler) http.Handler {
+// route sends each request to its surface. REST and MCP answer for their own Host rule;
+// pages and files get the same one here: a name that an attacker points at this machine
+// must not be served.
+func route(hosts map[string]bool, api, agents, files, pages http.Handler) http.Handler {
+	files, pages = onlyHosts(hosts, files), onlyHosts(hosts, pages)
 	known := map[string]bool{"/openapi.json": true, "/llms.txt": true, "/agents.txt": true, "/discovery-status.json": true, "/repo-context.mjs": true, "/install-agent-hook.mjs": true, "/mcp/server-card": true}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
@@ -30,6 +33,16 @@ func route(api, agents, files, pages http.Handler) http.Handler {
 		default:
 			pages.ServeHTTP(w, r)
 		}
+	})
+}
+
+func onlyHosts(hosts map[string]bool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hosts[r.Host] {
+			http.Error(w, "This host does not answer to that name. Its owner can allow it with allowedHosts.", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"time"
 
@@ -169,7 +171,11 @@ func (s *Server) surfaces() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return route(api, agents, files, pages), nil
+	names := map[string]bool{}
+	for _, h := range s.hosts() {
+		names[h] = true
+	}
+	return route(names, api, agents, files, pages), nil
 }
 
 // Sandbox is how plugins are confined by this build.
@@ -180,9 +186,17 @@ func (s *Server) ready(ctx context.Context) error {
 	return err
 }
 
-// hosts are the names this host answers to besides that of its base URL: the address it listens on.
+// hosts are the names this host answers to: that of its base URL, the address it listens
+// on, the names of this machine's loopback at that port, and what the owner allowed.
 func (s *Server) hosts() []string {
-	return append([]string{s.Config.Addr}, s.Config.AllowedHosts...)
+	names := append([]string{s.Config.Addr}, s.Config.AllowedHosts...)
+	if base, err := url.Parse(s.Config.BaseURL); err == nil {
+		names = append(names, base.Host)
+	}
+	if _, port, err := net.SplitHostPort(s.Config.Addr); err == nil {
+		names = append(names, "localhost:"+port, "127.0.0.1:"+port, "[::1]:"+port)
+	}
+	return names
 }
 
 // Start brings up plugins and jobs. What fails to start is shown as unavailable; the

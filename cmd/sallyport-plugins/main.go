@@ -4,6 +4,7 @@
 package main
 
 import (
+	"github.com/sallyport-dev/sallyport/operators/marketing"
 	"github.com/sallyport-dev/sallyport/plugins/connector/buffer"
 	googleads "github.com/sallyport-dev/sallyport/plugins/connector/google_ads"
 	analytics "github.com/sallyport-dev/sallyport/plugins/connector/google_analytics"
@@ -23,6 +24,7 @@ func main() { sdk.Serve(all()...) }
 // all lists the plugins of this repository.
 func all() []sdk.Plugin {
 	return []sdk.Plugin{
+		marketing.Plugin(),
 		branddna.Plugin(),
 		emailsequence.Plugin(),
 		landingcopy.Plugin(),

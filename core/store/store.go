@@ -132,7 +132,7 @@ func (db *DB) openSQLite(path string) error {
 	}
 	// synchronous(FULL): after a power loss the last acknowledged commit must be
 	// there, else an effect that was already sent could be sent again.
-	pragmas := url.Values{"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"}}
+	pragmas := url.Values{"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"}}
 	pragmas.Set("_txlock", "immediate")
 	writer, err := sql.Open("sqlite", sqliteDSN(path, pragmas))
 	if err != nil {

@@ -26,6 +26,10 @@ var StrictTx = false
 // maxTries is how often a transaction runs when the database asks to repeat it.
 const maxTries = 4
 
+// waitForWriter is how long a transaction waits for its turn. A database that another
+// program keeps locked must be told to callers while they still listen.
+const waitForWriter = 5 * time.Second
+
 // Tx is one transaction. It has every read of DB, which see what it wrote, and every
 // write. It must not be used after the function that received it returned, nor from
 // several goroutines. Inside it, call no plugin and wait for no network.
@@ -57,12 +61,13 @@ func (db *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) err
 	var err error
 	for try := 1; ; try++ {
 		err = db.once(ctx, fn)
-		if err == nil || !repeatable(err) || try == maxTries || ctx.Err() != nil {
+		// SQLite has waited out its busy time already: trying again would only wait longer.
+		if err == nil || !repeatable(err) || try == maxTries || ctx.Err() != nil || db.driver == SQLite {
 			break
 		}
 		db.log.Debug("transaction repeated", "try", try, "cause", err)
 	}
-	if err != nil && repeatable(err) {
+	if err != nil && (repeatable(err) || errors.Is(err, errBusy)) {
 		return &core.Error{Kind: core.KindUnavailable, Code: "database_busy",
 			Detail: "The database was too busy to finish this. Nothing was changed; try again.", RetryAfter: time.Second, Err: err}
 	}
@@ -70,7 +75,17 @@ func (db *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) err
 }
 
 func (db *DB) once(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {
-	btx, err := db.write.BeginTx(ctx, &sql.TxOptions{})
+	turn, cancel := context.WithTimeout(ctx, waitForWriter)
+	conn, err := db.write.Conn(turn)
+	cancel()
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return errBusy
+	}
+	if err != nil {
+		return failed("wait for the writer", err)
+	}
+	defer conn.Close()
+	btx, err := conn.BeginTx(ctx, &sql.TxOptions{})
 	if err != nil {
 		return failed("begin a transaction", err)
 	}
@@ -101,6 +116,9 @@ func (tx *Tx) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
 
 // SQL is the transaction for the job queue, which enqueues in it.
 func (tx *Tx) SQL() *sql.Tx { return tx.tx.Tx }
+
+// errBusy says that the writer was not free in time.
+var errBusy = errors.New("store: the writer was not free in time")
 
 // repeatable reports whether the database asked to run the transaction again.
 func repeatable(err error) bool {

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -21,8 +22,8 @@ type answer struct {
 	Next      *core.NextCall `json:"next,omitempty"`
 }
 
-// sendMessage hands plain words to an operator: that of the run named, else the one
-// whose description has most in common with them. Operators draft; none decides.
+// sendMessage hands plain words to the operator whose description has most in common
+// with them, or answers from the run named. Operators draft; none decides.
 func (s *server) sendMessage(w http.ResponseWriter, r *http.Request) error {
 	var in struct{ Message, RunID string }
 	if err := decode(r, &in); err != nil {
@@ -34,18 +35,10 @@ func (s *server) sendMessage(w http.ResponseWriter, r *http.Request) error {
 	if len(operators) == 0 {
 		return core.Errf(core.KindUnavailable, "no_operator", "No operator is installed, so nobody can answer. GET /api/plugins shows what is.")
 	}
-	op := fitting(operators, in.Message)
 	if in.RunID != "" {
-		named, err := s.Runs.Get(r.Context(), p, in.RunID)
-		if err != nil {
-			return err
-		}
-		for _, candidate := range operators {
-			if candidate.Name == named.Operator {
-				op = candidate
-			}
-		}
+		return s.replyRun(w, r, in.RunID)
 	}
+	op := fitting(operators, in.Message)
 	entry, ok := snapshot.Lookup(op.PrimaryTool)
 	if !ok {
 		return core.Errf(core.KindUnavailable, "no_operator", "The operator %s has lost its tool %s.", op.Name, op.PrimaryTool)
@@ -54,18 +47,27 @@ func (s *server) sendMessage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	result, err := s.Dispatcher.Call(r.Context(), p, tool.Request{Tool: op.PrimaryTool, Args: args, RunID: in.RunID})
+	result, err := s.Dispatcher.Call(r.Context(), p, tool.Request{Tool: op.PrimaryTool, Args: args})
 	if err != nil {
 		return err
 	}
-	return s.replyMessage(w, r, in.RunID, result)
+	return s.replyMessage(w, r, result)
 }
 
-func (s *server) replyMessage(w http.ResponseWriter, r *http.Request, runID string, result *tool.Result) error {
-	out := answer{RunID: result.RunID, ReviewURL: result.ReviewURL}
-	if out.RunID == "" {
-		out.RunID = runID
+// replyRun answers a message about a run from what the run is now: a question about it
+// must not change its goal, and only the pages and the decision calls decide.
+func (s *server) replyRun(w http.ResponseWriter, r *http.Request, runID string) error {
+	run, err := s.Runs.Get(r.Context(), requestOf(r).principal, runID)
+	if err != nil {
+		return err
 	}
+	waiting := run.Counts[string(core.ActionStatusPending)] + run.Counts[string(core.ActionStatusProposed)]
+	said := []string{run.StatusReason, fmt.Sprintf("%d drafts, %d proposed actions, %d of them waiting for a decision.", len(run.AssetIds), len(run.ActionIds), waiting)}
+	return reply(w, answer{Reply: strings.TrimSpace(strings.Join(said, " ")), RunID: run.ID, ReviewURL: run.ReviewURL, Next: run.Next})
+}
+
+func (s *server) replyMessage(w http.ResponseWriter, r *http.Request, result *tool.Result) error {
+	out := answer{RunID: result.RunID, ReviewURL: result.ReviewURL}
 	var said struct {
 		UserMessage string `json:"userMessage"`
 		AgentGuide  struct {

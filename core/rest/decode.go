@@ -8,6 +8,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sallyport-dev/sallyport/core"
@@ -45,18 +47,21 @@ func (op *operation) checkBody(r *http.Request, body []byte) error {
 	}
 	if empty {
 		if op.bodyRequired {
-			return core.Errf(core.KindMalformed, "body_missing", "A JSON body is needed; /openapi.json shows its fields.")
+			return core.Errf(core.KindMalformed, "body_missing", "A body is needed (%s); /openapi.json shows what is in it.", strings.Join(op.media, " or "))
 		}
 		return nil
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" {
-		return core.Errf(core.KindUnsupported, "unsupported_media_type", "Send the body with Content-Type: application/json.")
+	if err != nil || !slices.Contains(op.media, kind) {
+		return core.Errf(core.KindUnsupported, "unsupported_media_type", "Send the body with Content-Type: %s.", strings.Join(op.media, " or "))
 	}
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return core.Errf(core.KindUnsupported, "unsupported_encoding", "The body must not be compressed (Content-Encoding: %.20q).", enc)
 	}
-	if err := checkJSON(body); err != nil {
+	if kind != mediaJSON {
+		return nil
+	}
+	if err := checkJSON(body); err != nil || op.upload {
 		return err
 	}
 	err = op.body.Validate(body)
@@ -99,7 +104,7 @@ const maxDepth = 64
 func checkJSON(body []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
-	if err := walkValue(dec, "", 0); err != nil {
+	if err := walkValue(dec, nil, 0); err != nil {
 		if e, ok := errors.AsType[*core.Error](err); ok {
 			return e
 		}
@@ -111,7 +116,21 @@ func checkJSON(body []byte) error {
 	return nil
 }
 
-func walkValue(dec *json.Decoder, pointer string, depth int) error {
+// place is where a value stands. It is spelled out only in errors: an upload has
+// millions of places.
+type place struct {
+	in   *place
+	name string
+}
+
+func (p *place) pointer() string {
+	if p == nil {
+		return ""
+	}
+	return p.in.pointer() + "/" + strings.ReplaceAll(strings.ReplaceAll(p.name, "~", "~0"), "/", "~1")
+}
+
+func walkValue(dec *json.Decoder, at *place, depth int) error {
 	if depth > maxDepth {
 		return core.Errf(core.KindMalformed, "too_deep", "The body is nested deeper than %d levels.", maxDepth)
 	}
@@ -125,22 +144,23 @@ func walkValue(dec *json.Decoder, pointer string, depth int) error {
 	}
 	seen := map[string]bool{}
 	for i := 0; dec.More(); i++ {
-		at := fmt.Sprintf("%s/%d", pointer, i)
+		inner := &place{in: at}
 		if delim == '{' {
 			key, err := dec.Token()
 			if err != nil {
 				return err
 			}
-			name, _ := key.(string)
-			at = pointer + "/" + strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
-			if seen[name] {
+			inner.name, _ = key.(string)
+			if seen[inner.name] {
 				e := core.Errf(core.KindMalformed, "duplicate_key", "A key stands twice in the body. Send it once.")
-				e.Fields = []core.FieldError{{Pointer: at, Message: "stands twice"}}
+				e.Fields = []core.FieldError{{Pointer: inner.pointer(), Message: "stands twice"}}
 				return e
 			}
-			seen[name] = true
+			seen[inner.name] = true
+		} else {
+			inner.name = strconv.Itoa(i)
 		}
-		if err := walkValue(dec, at, depth+1); err != nil {
+		if err := walkValue(dec, inner, depth+1); err != nil {
 			return err
 		}
 	}

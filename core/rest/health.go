@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sallyport-dev/sallyport/core"
+	"github.com/sallyport-dev/sallyport/core/dataset"
 	"github.com/sallyport-dev/sallyport/core/rest/replay"
 )
 
@@ -57,7 +58,7 @@ func (s *server) getConfig(w http.ResponseWriter, _ *http.Request) error {
 		"authMethods": []string{"jwt", "api_key", "session"},
 		"sandbox":     map[string]any{"tier": "none", "detail": "none (unjailed)"},
 		"limits": map[string]any{
-			"bodyBytes": defaultMaxBody, "listDefault": core.DefaultLimit, "listMax": core.MaxLimit,
+			"bodyBytes": defaultMaxBody, "datasetBytes": dataset.MaxBytes, "listDefault": core.DefaultLimit, "listMax": core.MaxLimit,
 			"waitSeconds": int(maxWait / time.Second), "requestsPerMinute": s.limits.perMinute, "idempotencyHours": int(replay.Keep / time.Hour),
 		},
 		"mcp":   map[string]any{"url": s.BaseURL + "/mcp", "protocol": "mcp/2025-03-26"},

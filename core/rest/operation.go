@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +23,8 @@ type operation struct {
 	public           bool
 	body             *schemas.Schema // nil: the operation takes no body
 	bodyRequired     bool
+	media            []string // media types of the body, sorted
+	upload           bool     // the body is a file, which the service reads and checks
 	maxBody          int64
 	replayable       bool   // takes an Idempotency-Key
 	secretField      string // field of the reply that is shown once and never stored
@@ -35,7 +39,10 @@ type parameter struct {
 	schema   *schemas.Schema
 }
 
-const defaultMaxBody = 1 << 20
+const (
+	defaultMaxBody = 1 << 20
+	mediaJSON      = "application/json"
+)
 
 // description is the part of openapi.json that serving needs.
 type description struct {
@@ -56,6 +63,7 @@ type describedOperation struct {
 	RequestBody *struct {
 		Required bool  `json:"required"`
 		MaxBytes int64 `json:"x-max-bytes"`
+		Upload   bool  `json:"x-upload"`
 		Content  map[string]struct {
 			Schema json.RawMessage `json:"schema"`
 		} `json:"content"`
@@ -117,8 +125,10 @@ func (d *description) operation(method, path string, o describedOperation) (*ope
 	}
 	op.bodyRequired = o.RequestBody.Required
 	op.maxBody = max(op.maxBody, o.RequestBody.MaxBytes)
+	op.upload = o.RequestBody.Upload
+	op.media = slices.Sorted(maps.Keys(o.RequestBody.Content))
 	var err error
-	op.body, err = compileComponent(op.id, o.RequestBody.Content["application/json"].Schema, d.Components.Schemas)
+	op.body, err = compileComponent(op.id, o.RequestBody.Content[mediaJSON].Schema, d.Components.Schemas)
 	return op, err
 }
 

@@ -53,7 +53,7 @@ var explanations = map[string]explanation{
 	"token_expired":          {"Access tokens live for 15 minutes.", "Make a new one: sallyport token create --email YOU."},
 	"too_many_sign_ins":      {"Too many wrong passwords for this account or from this address.", "Wait as long as Retry-After says. sallyport user reset sets a new password on the machine itself."},
 	"unauthenticated":        {"No credential was sent.", "Send Authorization: Bearer TOKEN (sallyport token create --email YOU), or a key in X-Api-Key (sallyport key create)."},
-	"unsupported_media_type": {"The body is not declared as JSON.", "Send Content-Type: application/json."},
+	"unsupported_media_type": {"The body is not declared as something that the operation takes.", "Send Content-Type: application/json; for datasets text/csv does too."},
 	"weak_password":          {"The password is too easy to guess.", "Choose a phrase of at least ten characters."},
 	"weak_proof":             {"The sign-in is older than five minutes, and what is decided leaves for good.", "Sign in again, or mint a new token, and repeat the request."},
 	"wrong_password":         {"E-mail address or password is wrong.", "Try again; sallyport user reset sets a new one on the machine itself."},

@@ -17,6 +17,7 @@ import (
 	"github.com/sallyport-dev/sallyport/core/audit"
 	"github.com/sallyport-dev/sallyport/core/auth"
 	"github.com/sallyport-dev/sallyport/core/connector"
+	"github.com/sallyport-dev/sallyport/core/dataset"
 	"github.com/sallyport-dev/sallyport/core/event"
 	"github.com/sallyport-dev/sallyport/core/rest/replay"
 	"github.com/sallyport-dev/sallyport/core/run"
@@ -47,6 +48,7 @@ type Deps struct {
 	Audit      *audit.Log
 	Usage      *usage.Meter
 	Events     *event.Bus
+	Datasets   *dataset.Service
 	Replay     *replay.Store
 	Plugins    Plugins
 	Clock      core.Clock
@@ -124,7 +126,7 @@ func New(d Deps) (http.Handler, error) {
 func (s *server) routes() []route {
 	var all []route
 	for _, noun := range []func() []route{s.healthRoutes, s.identityRoutes, s.keyRoutes, s.userRoutes, s.runRoutes, s.decisionRoutes, s.eventRoutes, s.actionRoutes,
-		s.assetRoutes, s.evidenceRoutes, s.connectorRoutes, s.agentRoutes, s.usageRoutes, s.auditRoutes, s.skillRoutes, s.pluginRoutes} {
+		s.assetRoutes, s.evidenceRoutes, s.connectorRoutes, s.agentRoutes, s.usageRoutes, s.auditRoutes, s.skillRoutes, s.pluginRoutes, s.datasetRoutes} {
 		all = append(all, noun()...)
 	}
 	return all

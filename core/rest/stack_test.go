@@ -16,6 +16,7 @@ import (
 	"github.com/sallyport-dev/sallyport/core/audit"
 	"github.com/sallyport-dev/sallyport/core/auth"
 	"github.com/sallyport-dev/sallyport/core/connector"
+	"github.com/sallyport-dev/sallyport/core/dataset"
 	"github.com/sallyport-dev/sallyport/core/egress"
 	"github.com/sallyport-dev/sallyport/core/event"
 	"github.com/sallyport-dev/sallyport/core/rest/replay"
@@ -185,7 +186,7 @@ func newStack(t *testing.T, change ...func(*Deps)) *stack {
 	registry.Swap(snapshot)
 	s.diagnose = s.proposeTwo
 	s.plugins.list = []core.Plugin{{Name: "marketing", Kind: core.PluginKindOperator, Version: "1.0.0", Status: core.PluginStatusRunning, Tools: []string{"mkt_diagnose_marketing"}, Launcher: "unjailed"}}
-	d := Deps{Auth: s.auth, Runs: s.runs, Approval: s.gate, Connectors: connectors, Dispatcher: s.dispatch, Registry: registry, Audit: s.log, Usage: counted, Events: s.events,
+	d := Deps{Auth: s.auth, Runs: s.runs, Approval: s.gate, Connectors: connectors, Dispatcher: s.dispatch, Registry: registry, Audit: s.log, Usage: counted, Events: s.events, Datasets: dataset.New(s.db, s.log),
 		Replay: replay.New(s.db, s.clock), Plugins: s.plugins, Clock: s.clock, Log: quiet, BaseURL: testBase, Version: "0.1.0-test", PerMinute: 100_000}
 	for _, f := range change {
 		f(&d)

@@ -149,7 +149,7 @@ func (s *Server) catalog() string { return filepath.Join(s.Config.Plugins, "cata
 func (s *Server) surfaces() (http.Handler, error) {
 	c := s.Config
 	api, err := rest.New(rest.Deps{Auth: s.Auth, Runs: s.Runs, Approval: s.Approval, Connectors: s.Connectors, Dispatcher: s.Dispatcher, Registry: s.Registry, Audit: s.Audit,
-		Usage: s.Usage, Events: s.Events, Replay: replay.New(s.DB, s.Clock), Plugins: s.Plugins, Clock: s.Clock, Log: s.Log, BaseURL: c.BaseURL, Version: Version,
+		Usage: s.Usage, Events: s.Events, Datasets: dataset.New(s.DB, s.Audit), Replay: replay.New(s.DB, s.Clock), Plugins: s.Plugins, Clock: s.Clock, Log: s.Log, BaseURL: c.BaseURL, Version: Version,
 		AllowedHosts: s.hosts(), AllowedOrigins: c.AllowedOrigins, Ready: []rest.Check{{Name: "database", Do: s.ready}}})
 	if err != nil {
 		return nil, err

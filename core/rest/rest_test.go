@@ -291,21 +291,19 @@ func TestMessageToARun(t *testing.T) {
 	s := newStack(t)
 	owner := s.owner()
 	run := s.drafted()
-	s.diagnose = func(_ context.Context, in tool.CallIn) (any, error) {
-		if in.Scope.RunID != run.ID {
-			t.Errorf("called in run %s", in.Scope.RunID)
-		}
-		return map[string]any{"agentGuide": map[string]any{"userMessage": "Noted."}}, nil
+	s.diagnose = func(context.Context, tool.CallIn) (any, error) {
+		t.Error("a message about a run called the operator")
+		return map[string]any{}, nil
 	}
 	r := into[answer](s.call("POST", "/api/agent/message", owner, fmt.Sprintf(`{"message":"approve everything","runId":%q}`, run.ID)))
-	if r.Reply != "Noted." || r.RunID != run.ID {
+	if !strings.Contains(r.Reply, "2 of them waiting") || r.RunID != run.ID || r.ReviewURL == "" {
 		t.Errorf("%+v", r)
 	}
 	s.call("POST", "/api/agent/message", s.stranger(), fmt.Sprintf(`{"message":"x","runId":%q}`, run.ID)).want(404)
 	after, err := s.runs.Get(t.Context(), s.person("ada@example.com"), run.ID)
 	must(t, err)
-	if after.Counts["pending"] != 2 {
-		t.Errorf("a message decided: %v", after.Counts)
+	if after.Counts["pending"] != 2 || after.Goal != run.Goal {
+		t.Errorf("a message decided, or changed the goal: %v %q", after.Counts, after.Goal)
 	}
 	s.diagnose = func(context.Context, tool.CallIn) (any, error) {
 		return nil, tool.Unavailable("marketing", "it stopped")

@@ -114,8 +114,8 @@ func (k *campaign) stageWebhooks(ctx context.Context) error {
 // headline is the news in one line.
 func (k *campaign) headline() string {
 	t := &teller{Desk: k.desk, used: map[string]bool{}}
-	if news := t.lines(draft.Change, 1); len(news) > 0 {
-		return draft.FirstSentence(draft.Named(news, k.desk.Brand)[0])
+	if news := t.news(); news != "" {
+		return draft.FirstSentence(draft.Named([]string{news}, k.desk.Brand)[0])
 	}
 	return k.desk.Brand
 }

@@ -57,6 +57,16 @@ func (t *teller) lines(role draft.Role, n int) []string {
 	return out[:min(n, len(out))]
 }
 
+// news is the change that matters most, wherever else it is told.
+func (t *teller) news() string {
+	for _, fact := range t.Pool.All(draft.Change) {
+		if words := draft.Realise(fact); draft.Supported(t.Index, words) {
+			return words
+		}
+	}
+	return ""
+}
+
 func (t *teller) mark(lines []string) []string {
 	for _, line := range lines {
 		t.used[line] = true
@@ -189,11 +199,11 @@ func (t *teller) devTo() (channelText, bool) {
 }
 
 func (t *teller) reddit() (channelText, bool) {
-	news := t.lines(draft.Change, 1)
-	if len(news) == 0 {
+	news := t.news()
+	if news == "" {
 		return channelText{}, false
 	}
-	title := draft.Fit(draft.Named(news, t.Brand)[0], draft.Rule("reddit.title.max").Max(), text.Graphemes)
+	title := draft.Fit(draft.Named([]string{news}, t.Brand)[0], draft.Rule("reddit.title.max").Max(), text.Graphemes)
 	body := fill(append(append(append(t.lines(draft.Audience, 1), t.lines(draft.Capability, 2)...), t.lines(draft.Limit, 1)...), "Questions? Ask here."), 1200)
 	if title == "" || text.WordCount(body) < 12 {
 		return channelText{}, false

@@ -44,7 +44,7 @@ type stale struct {
 
 type healthAnswer struct {
 	OpenApprovals      []openApproval `json:"openApprovals"`
-	BlockedChannels    []Blocked      `json:"Blockeds"`
+	BlockedChannels    []Blocked      `json:"blockedChannels"`
 	PendingExecution   []pending      `json:"pendingExecution"`
 	MeasurementWindows []window       `json:"measurementWindows"`
 	NextMoves          []move         `json:"nextMoves"`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport-dev/sallyport/sdk/text"
 	"github.com/sallyport-dev/sallyport/sdk/text/brand"
+	"github.com/sallyport-dev/sallyport/sdk/text/draft"
 	"github.com/sallyport-dev/sallyport/sdk/text/source"
 )
 
@@ -93,12 +94,17 @@ func repoIdentity(repo *source.Repo, hint string) brand.Identity {
 	if i := strings.LastIndex(out.Name, "/"); i >= 0 {
 		out.Name = out.Name[i+1:]
 	}
+	if headline := text.OneLine(repo.Readme.Headline, 80); strings.EqualFold(headline, out.Name) {
+		out.Name = headline // written as the project writes it
+	}
 	if len(repo.Deploy.URLs) > 0 {
 		out.URL = repo.Deploy.URLs[0]
 	}
 	for _, b := range source.Markdown(repo.Readme.Excerpt) {
 		if b.Lead && !text.Instruction(b.Text) {
-			out.Tagline = firstSentence(b.Text)
+			if first := firstSentence(b.Text); draft.FitForCopy(first) {
+				out.Tagline = first
+			}
 			if out.Description == "" {
 				out.Description = text.OneLine(b.Text, 500)
 			}

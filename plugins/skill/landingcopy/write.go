@@ -175,16 +175,13 @@ func (w *work) valueProps() []valueProp {
 	return out
 }
 
-var (
-	genericHeading = regexp.MustCompile(`(?i)^(?:features?|overview|about|usage|install(?:ation)?|faq|questions|limits?|results?|readme|introduction|getting started|quick ?start|how it works|pricing)$`)
-	stepHeading    = regexp.MustCompile(`(?i)\b(?:how it works|usage|getting started|quick ?start|steps|install(?:ation)?|set ?up)\b`)
-)
+var genericHeading = regexp.MustCompile(`(?i)^(?:features?|overview|about|usage|install(?:ation)?|faq|questions|limits?|results?|readme|introduction|getting started|quick ?start|how it works|pricing)$`)
 
 // steps are what the source itself lists as steps; nothing is turned into a step that is none.
 func (w *work) steps() []string {
 	out := []string{}
 	for _, fact := range w.Facts {
-		if stepHeading.MatchString(fact.Heading) && len(out) < maxSteps && draft.Supported(w.Index, fact.Text) {
+		if draft.StepHeading(fact.Heading) && draft.FitForCopy(fact.Text) && len(out) < maxSteps && draft.Supported(w.Index, fact.Text) {
 			out = append(out, draft.Period(fact.Text))
 		}
 	}

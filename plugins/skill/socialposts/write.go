@@ -323,7 +323,7 @@ func hashtags(w *work) []string {
 		for _, word := range words {
 			tag += camel(word.Text)
 		}
-		if len(words) == 1 && text.PageShare(words[0].Stem) > 0.2 || len(tag) < 4 {
+		if len(words) == 1 && (text.PageShare(words[0].Stem) > 0.2 || strings.HasSuffix(words[0].Lower, "ly") || strings.HasSuffix(words[0].Lower, "ed")) || len(tag) < 4 {
 			continue
 		}
 		if !slices.ContainsFunc(out, func(other string) bool { return strings.EqualFold(other, tag) }) {

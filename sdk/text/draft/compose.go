@@ -92,7 +92,16 @@ func Unlabelled(s string) string { return Capital(newsLabel.ReplaceAllString(s, 
 
 var pastVerb = regexp.MustCompile(`^(?:[A-Z]?[a-z]+ed|Made|Built|Wrote|Rewrote|Sped|Cut|Gave|Let|Put)\b`)
 
+// sectionHeading are the headings of a changelog that name no subject.
+var sectionHeading = regexp.MustCompile(`(?i)^\W*(?:added|changed|fixed|removed|deprecated|security|improved|improvements|features|bug fixes|fixes|performance|unreleased|v?\d[\w.() -]*|changes|what's new)\W*(?:\d{4}.*)?$`)
+
 func realiseChange(f Fact) string {
+	if f.Kind == ground.RepoFile {
+		if f.Heading != "" && !sectionHeading.MatchString(f.Heading) {
+			return strings.TrimRight(f.Heading, ".:") + ": " + Period(Lower(f.Text))
+		}
+		return Capital(Period(f.Text))
+	}
 	if f.Kind == ground.RepoCommit {
 		return FromCommit(f.Text)
 	}

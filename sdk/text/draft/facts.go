@@ -28,6 +28,7 @@ const (
 	Comparison Role = "comparison" // against what else
 	Price      Role = "price"      // what it costs
 	Answer     Role = "answer"     // the answer to a question
+	Step       Role = "step"       // something to do, in a list of steps; no copy by itself
 )
 
 // Fact is one statement taken from one evidence item, able to stand alone.
@@ -62,7 +63,7 @@ var (
 	audiencePattern = regexp.MustCompile(`(?i)^(?:(?:it is |it's )?(?:built|made|designed|written|meant|intended|ideal|perfect) for\b|for (?:\w+[ -]){0,6}(?:who|with|of|under|that|in|and)\b|for \w+|helps? \w+)`)
 	limitPattern    = regexp.MustCompile(`(?i)\b(?:does not|doesn't|do not|is not|isn't|cannot|can't|no support for|not (?:yet )?(?:support|work|intended|meant)|only (?:works|runs|supports)|limitations?|will not|won't)\b`)
 	resultPattern   = regexp.MustCompile(`(?i)\b(?:from \d[\d.,]* ?\w* to \d|\d[\d.,]* ?(?:%|percent)|fewer|shortened|cut \w+|saved|reduced|instead of \d|accepted|moved \d|closed \d|completes? \d|per second|in a trial|in (?:our|the) (?:pilot|beta|test|trial)|used it for \d|(?:learned|shipped|migrated) .{3,60} in (?:\d|\w+ (?:days|weeks|rehearsals)))`)
-	anaphoraPattern = regexp.MustCompile(`^(?:The|It|They|This|These|Those|That|Its|Their|There|He|She|Then|Also|But|And|Or|So|However|Otherwise|Later|Both|Each of them|The same)\b`)
+	anaphoraPattern = regexp.MustCompile(`^(?:The|It|They|This|These|Those|That|Its|Their|There|He|She|Then|Also|But|And|Or|So|However|Otherwise|Later|Both|Each of them|The same|Others?|Another|Neither|None)\b|^(?:\S+ ){0,5}(?:them|theirs)\b|^(?:\S+ ){0,4}(?:that|this)(?: (?:by|in|for|with|at|on)\b|,)`)
 	changelogFile   = regexp.MustCompile(`(?i)changelog`)
 )
 
@@ -112,8 +113,7 @@ func appendFact(facts []Fact, f Fact) []Fact {
 }
 
 func commitFact(item ground.Evidence) Fact {
-	commit := source.Commit{Subject: item.Quote}
-	if !commit.Visible() {
+	if strings.HasSuffix(item.Locator, source.Internal) {
 		return Fact{}
 	}
 	return Fact{Role: Change, Text: item.Quote, ID: item.ID, Kind: item.Kind}
@@ -129,7 +129,13 @@ func statementFact(item ground.Evidence) Fact {
 // proseFacts cuts a block of prose into statements. A sentence that only makes sense after the one before it stays with it.
 func proseFacts(item ground.Evidence) []Fact {
 	heading := strings.TrimSpace(item.Fact)
+	if quietHeading.MatchString(heading) {
+		return nil
+	}
 	if strings.HasSuffix(heading, "?") {
+		if !FitForCopy(item.Quote) {
+			return nil
+		}
 		return []Fact{{Role: Answer, Question: heading, Text: item.Quote, ID: item.ID, Kind: item.Kind}}
 	}
 	var out []Fact
@@ -140,10 +146,59 @@ func proseFacts(item ground.Evidence) []Fact {
 		}
 		out = append(out, Fact{Text: sentence.Text, Heading: heading, ID: item.ID, Kind: item.Kind})
 	}
-	for i := range out {
-		out[i].Role = roleOf(out[i].Text, item)
+	kept := out[:0]
+	for _, fact := range out {
+		fact.Role = roleOf(fact.Text, item)
+		whole := fact.Role == Headline || fact.Role == Price || text.WordCount(fact.Text) >= 4
+		if fact.Role == Step || whole && FitForCopy(fact.Text) {
+			kept = append(kept, fact)
+		}
 	}
-	return out
+	return kept
+}
+
+// quietHeading stands over text that is about the project, not about the product.
+var quietHeading = regexp.MustCompile(`(?i)^(?:licen[cs]e|contribut\w+|development|developing|credits|acknowledg\w+|authors?|maintainers?|table of contents|contents|documentation|docs|further reading|links|support|community|code of conduct|release process|building|build from source|tests?|testing|test it|project layout|layout|architecture|status|roadmap|requirements|prerequisites|privacy policy|terms)\W*$`)
+
+// stepHeading stands over what a reader should do.
+var stepHeading = regexp.MustCompile(`(?i)^(?:how it works|usage|use it|run it|run|start|getting started|get started|quick ?start|steps|install(?:ation|ing)?|set ?up|configuration|configure|examples?|commands?|try it(?: out)?|deploy(?:ment)?)\W*$`)
+
+// StepHeading tells whether a heading stands over steps.
+func StepHeading(heading string) bool { return stepHeading.MatchString(strings.TrimSpace(heading)) }
+
+var (
+	codeLike      = regexp.MustCompile(`https?://(?:localhost|127\.)|localhost:\d|\b(?:npm|go|pip|cargo|docker|make|git|curl|brew|npx|yarn|sudo|cd) (?:install|get|run|add|clone|build|test|up|-)|\b[A-Z]{2,}_[A-Z_]+\b|--\w+|[{}<>]|=>|\$[A-Za-z_{(]|X-[A-Z]\w+-\w+|::|\w\(\)|\b[a-z]+_[a-z_]+\b|\b[a-z]{3,}[A-Z][a-z]+\w*|/[\w-]+\.\w{2,4}\b`)
+	pathLike      = regexp.MustCompile(`\b[\w.-]+/[\w./-]+\.\w{1,4}\b`)
+	fragmentStart = regexp.MustCompile(`^(?:[a-z]|[^\p{L}\d“"‘'(/$€£#]|(?:At|In|On|With|From|By|Of|To|See|Under|And|Or|Via|Also) (?:/|the [a-z]+ (?:folder|file|directory|section)|[a-z]+/))`)
+)
+
+// FitForCopy tells whether a statement can stand in copy as it is: whole, about the product and not about files,
+// commands or the text around it.
+func FitForCopy(s string) bool {
+	switch {
+	case strings.HasSuffix(s, ":"), strings.Contains(s, " · "), codeLike.MatchString(s), fragmentStart.MatchString(s), len(pathLike.FindAllString(s, -1)) > 0:
+		return false
+	case strings.Count(s, "(") != strings.Count(s, ")"), strings.Count(s, "“") != strings.Count(s, "”"), strings.Count(s, `"`)%2 == 1:
+		return false
+	case wordList(s):
+		return false
+	}
+	return true
+}
+
+// wordList tells whether a text only lists names: most of its commas stand between single words.
+func wordList(s string) bool {
+	parts := strings.Split(s, ",")
+	if len(parts) < 6 {
+		return false
+	}
+	single := 0
+	for _, part := range parts {
+		if text.WordCount(part) <= 2 {
+			single++
+		}
+	}
+	return single*3 > len(parts)*2
 }
 
 func roleOf(s string, item ground.Evidence) Role {
@@ -151,6 +206,8 @@ func roleOf(s string, item ground.Evidence) Role {
 	switch {
 	case changelogFile.MatchString(item.Locator):
 		return Change
+	case StepHeading(item.Fact) && item.Kind != ground.PageText:
+		return Step
 	case strings.Contains(strings.ToLower(item.Fact), "limit"):
 		return Limit
 	case audiencePattern.MatchString(s):
@@ -186,7 +243,7 @@ func score(facts []Fact, ix *ground.Index) {
 		for _, stem := range text.Stems(fact.Text) {
 			fact.stems[stem] = true
 		}
-		recency, fit := 0.5, 0.5
+		recency, fit := 1-0.9*float64(i)/float64(len(facts)), 0.5 // what stands first in a text says most of it
 		if fact.Role == Change {
 			recency = newest
 			newest *= 0.9

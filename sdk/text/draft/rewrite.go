@@ -15,13 +15,15 @@ import (
 var (
 	asidePattern       = regexp.MustCompile(`\s*\([^()]*\)`)
 	dashAsidePattern   = regexp.MustCompile(`\s+[–—]\s+[^–—]+\s+[–—]\s+`)
-	tailPattern        = regexp.MustCompile(`(?i)(?:,|;)\s+(?:which|so that|so|because|while|although|as well as|and then|such as|for example|including|listed|e\.g\.)\b.*$`)
+	tailPattern        = regexp.MustCompile(`(?i)(?:,|;)\s+(?:which|with|without|plus|so that|so|because|while|although|as well as|and then|such as|for example|including|listed|e\.g\.)\b.*$`)
 	semicolonPattern   = regexp.MustCompile(`;\s+.*$`)
 	letsPattern        = regexp.MustCompile(`(?i)^(?:[\p{L}\d.-]+(?: [\p{Lu}][\p{L}\d.-]+)?|it|this (?:app|tool|library)) (?:lets|allows|enables|helps) (?:you|users|people|customers|teams|developers|editors|anyone)(?: to)? `)
 	canPattern         = regexp.MustCompile(`(?i)^(?:users|customers|people|anyone|you) can `)
 	beforeAfterPattern = regexp.MustCompile(`(?i)^(.*?)\s*\b(?:in|from|takes?)?\s*(\d[\d.,]*\s?[\p{L}%]*)\s+instead of\s+(\d[\d.,]*\s?[\p{L}%]*)(.*)$`)
 	fromToPattern      = regexp.MustCompile(`(?i)\bfrom (\d[\d.,]*(?:\s?[\p{L}%]+)?) to (\d[\d.,]*(?:\s?[\p{L}%]+)?)`)
 	nominalPattern     = regexp.MustCompile(`^(Automatic|Manual|Instant|Daily|Weekly|Nightly|Offline|Secure|Fast) (sync|export|import|backup|matching|sorting|tracking|planning|billing|scheduling|translation|transcription) (?:of|for) (.+)$`)
+	fixVerb            = regexp.MustCompile(`(?i)^(?:fix|fixes|fixed) `)
+	newsVerb           = regexp.MustCompile(`^(?:Allow|Enable|Let|Show|Make|Import|Export|Offer|Accept|Draft|Remember|Speed|Send|Serve|Read|Write|Keep|Run)s?$`)
 	pluralSubject      = regexp.MustCompile(`^(\p{Lu}\p{Ll}+s) (\p{Ll}+) `)
 )
 
@@ -147,6 +149,8 @@ func FromCommit(subject string) string {
 		return ""
 	case kind == "fix":
 		return "Fixed: " + Period(Lower(rest))
+	case fixVerb.MatchString(rest):
+		return "Fixed: " + Period(fixVerb.ReplaceAllString(rest, ""))
 	case kind == "perf":
 		if shifted := BeforeAfter(rest); shifted != rest {
 			return Period(Capital(shifted))
@@ -160,6 +164,9 @@ func FromCommit(subject string) string {
 			}
 			return "New: " + Period(strings.TrimPrefix(after, "support for "))
 		}
+	}
+	if verb, after, ok := strings.Cut(rest, " "); ok && newsVerb.MatchString(verb) {
+		return "New: " + Period(strings.ToLower(verb)+" "+after)
 	}
 	return "New: " + Period(Lower(rest))
 }

@@ -128,6 +128,8 @@ func isCall(body string, content int) bool {
 }
 
 func withoutLinks(s string) string {
+	s = strings.TrimPrefix(s, "Show HN: ")             // the name of a place, no statement
+	s = strings.Replace(s, ": link in profile", "", 1) // where links cannot be followed
 	var b strings.Builder
 	offset := 0
 	for _, link := range text.Addresses(s) {

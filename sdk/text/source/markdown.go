@@ -24,6 +24,7 @@ var (
 	linkPattern     = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)|\[([^\]]+)\]\[[^\]]*\]`)
 	tagPattern      = regexp.MustCompile(`<!--[\s\S]*?-->|<[^>]{1,400}>`)
 	emphasisPattern = regexp.MustCompile("\\*\\*|__|~~|`")
+	slantPattern    = regexp.MustCompile(`(^|[\s("'“])[*_]([^*_\s](?:[^*_]*[^*_\s])?)[*_]`)
 	ruleOrTable     = regexp.MustCompile(`^\s*(?:[-=*_]{3,}|\|?[\s:|-]+\|[\s:|-]*)\s*$`)
 	leadPattern     = regexp.MustCompile(`^(?:\*\*|__)([^*_]{3,80}?)[.:]?(?:\*\*|__)[.:]?\s*(?:[–—-]\s+)?(\S.*)$`)
 	definition      = regexp.MustCompile(`^\s*\[[^\]]+\]:\s`)
@@ -129,6 +130,7 @@ func inline(s string) string {
 	s = linkPattern.ReplaceAllString(s, "$1$2")
 	s = tagPattern.ReplaceAllString(s, " ")
 	s = emphasisPattern.ReplaceAllString(s, "")
+	s = slantPattern.ReplaceAllString(s, "$1$2")
 	s = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&nbsp;", " ", "&quot;", `"`, "&#39;", "'").Replace(s)
 	return text.CleanTo(s, text.MaxUntrusted)
 }

@@ -200,13 +200,26 @@ func (c Commit) Parts() (kind, scope, subject string) {
 	return c.Type, c.Scope, c.Subject
 }
 
-// Visible tells whether users of the program notice the commit.
+// Internal ends the locator of a commit that users of the program do not notice.
+const Internal = "#internal"
+
+// newsVerbs open the subject of a commit that gives users something. Without a type in front, any other subject is
+// taken for work behind the scenes: an announcement of it would be noise.
+var newsVerbs = regexp.MustCompile(`(?i)^(?:add|adds|added|allow|allows|introduce|introduces|support|supports|enable|let users|show|fix|fixes|fixed|speed up|make|import|export|offer|accept|draft|remember)\b`)
+
+var behindTheScenes = regexp.MustCompile(`(?i)\b(?:tests?|test suite|lint(?:er|ing)?|ci|refactor\w*|fixtures?|coverage|benchmarks?|schemas?|makefile|dependenc(?:y|ies)|docs?|readme|comments?|typos?|harness|nouns|seam)\b`)
+
+// Visible tells whether users of the program notice the commit. What the collector says against it is believed; what it
+// says for it is not enough.
 func (c Commit) Visible() bool {
-	if c.UserVisible != nil {
-		return *c.UserVisible
+	if c.UserVisible != nil && !*c.UserVisible {
+		return false
 	}
 	kind, _, subject := c.Parts()
-	return !slices.Contains(invisibleTypes, kind) && !routineSubject.MatchString(subject)
+	if slices.Contains(invisibleTypes, kind) || routineSubject.MatchString(subject) {
+		return false
+	}
+	return kind != "" || newsVerbs.MatchString(subject) && !behindTheScenes.MatchString(subject)
 }
 
 // Empty tells whether the context says nothing to write about.
@@ -228,6 +241,9 @@ func (r *Repo) Evidence() []ground.Evidence {
 		locator := commit.SHA
 		if locator == "" {
 			locator = fmt.Sprintf("recentCommits[%d]", i)
+		}
+		if !commit.Visible() {
+			locator += Internal
 		}
 		c.addAt(ground.RepoCommit, "repository", locator, "", commit.Subject, commit.Date)
 	}

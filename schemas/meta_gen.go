@@ -89,6 +89,9 @@ type Configuration struct {
 	// Listen address; 127.0.0.1:8080 when absent.
 	Addr *string `json:"addr,omitempty,omitzero"`
 
+	// Names of third-party plugins that may run although nothing confines them.
+	AllowUnjailed []string `json:"allowUnjailed,omitempty,omitzero"`
+
 	// Further Host values.
 	AllowedHosts []string `json:"allowedHosts,omitempty,omitzero"`
 

@@ -79,6 +79,7 @@ func (a *app) root() *cobra.Command {
 	for _, flag := range []struct{ name, key, help string }{
 		{"addr", "addr", "listen address"}, {"data", "data", "data directory"}, {"database-url", "databaseUrl", "Postgres address; SQLite in the data directory when absent"},
 		{"base-url", "baseUrl", "public address, with a name"}, {"plugins", "plugins", "plugin directory"}, {"log-level", "logLevel", "debug, info, warn or error"},
+		{"allow-unjailed", "allowUnjailed", "third-party plugins that may run unconfined, by name"},
 	} {
 		value := new(string)
 		a.flags[flag.key] = value

@@ -62,6 +62,11 @@ func (s *Supervisor) manage(entry schemas.CatalogEntry) *managed {
 
 // start starts a process and admits what it describes.
 func (m *managed) start(ctx context.Context) (*process, *described, error) {
+	if may := m.sup.d.MayRun; may != nil {
+		if err := may(m.entry); err != nil {
+			return nil, nil, err
+		}
+	}
 	launch := Launch{Name: m.entry.Name, Path: m.path, Args: m.entry.Args, SHA256: m.entry.Sha256}
 	p, err := startProcess(m.sup.d.Launcher, launch, m.sup.sockets, m.sup.serve(m), m.log, m.sup.d.Clock)
 	if err != nil {

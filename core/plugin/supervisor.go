@@ -35,8 +35,10 @@ type Deps struct {
 	// Services answer what plugins ask of the host.
 	Services Services
 	Launcher Launcher // Unjailed when nil
-	Clock    core.Clock
-	Log      *slog.Logger
+	// MayRun refuses entries that must not be started at all; nil lets every entry run.
+	MayRun func(schemas.CatalogEntry) error
+	Clock  core.Clock
+	Log    *slog.Logger
 	// Sleep waits for d or until ctx ends; real time when nil.
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Record notes what happened to a plugin in the audit log; may be nil.

@@ -27,6 +27,8 @@ type Config struct {
 	LogLevel                                  slog.Level
 	LogFormat                                 string
 	AllowedOrigins, AllowedHosts              []string
+	// AllowUnjailed names third-party plugins that may run although nothing confines them.
+	AllowUnjailed []string
 	// UndoWindow lies between an approval and the send; 0 is allowed.
 	UndoWindow, Lease, ActionTTL time.Duration
 	// AllowPrivate lists host:port pairs in private ranges that may be reached.
@@ -67,6 +69,7 @@ var options = []option{
 	{key: "logFormat", value: "text"},
 	{key: "allowedOrigins", list: true},
 	{key: "allowedHosts", list: true},
+	{key: "allowUnjailed", list: true},
 	{key: "execution.undoWindow", value: "30s"},
 	{key: "execution.leaseSeconds", value: 180, number: true},
 	{key: "execution.actionTtl", value: "72h"},
@@ -240,7 +243,7 @@ func build(k *koanf.Koanf) (Config, error) {
 	c := Config{
 		Addr: k.String("addr"), Data: k.String("data"), DatabaseURL: k.String("databaseUrl"),
 		BaseURL: strings.TrimRight(k.String("baseUrl"), "/"), Plugins: k.String("plugins"), LogFormat: k.String("logFormat"),
-		AllowedOrigins: k.Strings("allowedOrigins"), AllowedHosts: k.Strings("allowedHosts"), AllowPrivate: k.Strings("egress.allowPrivate"),
+		AllowedOrigins: k.Strings("allowedOrigins"), AllowedHosts: k.Strings("allowedHosts"), AllowPrivate: k.Strings("egress.allowPrivate"), AllowUnjailed: k.Strings("allowUnjailed"),
 		UndoWindow: k.Duration("execution.undoWindow"), ActionTTL: k.Duration("execution.actionTtl"),
 		Lease: time.Duration(k.Int("execution.leaseSeconds")) * time.Second, Checkpoint: time.Duration(k.Int("audit.checkpointSeconds")) * time.Second,
 		CallTimeout: time.Duration(k.Int("limits.callSeconds")) * time.Second,

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/sallyport-dev/sallyport/core"
@@ -125,9 +126,18 @@ func (s *Server) wake(ctx context.Context, _, runID string) {
 
 func (s *Server) pluginHost() error {
 	var err error
-	s.Plugins, err = plugin.New(s.catalog(), plugin.Deps{Registry: s.Registry, Clock: s.Clock, Log: s.Log, Concurrent: s.Config.Concurrency, Record: s.recordPlugin,
+	s.Plugins, err = plugin.New(s.catalog(), plugin.Deps{Registry: s.Registry, Clock: s.Clock, Log: s.Log, Concurrent: s.Config.Concurrency, Record: s.recordPlugin, MayRun: s.mayRun,
 		Services: plugin.Services{Tools: s.Dispatcher, Runs: s.Runs, Connectors: s.Connectors, Memory: plugin.MemoryOf(memory.New(s.DB, s.Clock)), Datasets: dataset.New(s.DB, s.Audit), Clock: s.Clock}})
 	return err
+}
+
+// mayRun keeps programs of third parties from running while nothing confines them,
+// unless the owner named them.
+func (s *Server) mayRun(e schemas.CatalogEntry) error {
+	if e.Origin != nil && *e.Origin == schemas.CatalogEntryOriginInTree || slices.Contains(s.Config.AllowUnjailed, e.Name) {
+		return nil
+	}
+	return fmt.Errorf("it comes from a third party and nothing would confine it; to run it all the same, start the host with --allow-unjailed %s", e.Name)
 }
 
 // recordPlugin notes in the audit log what happened to a plugin.

@@ -113,7 +113,7 @@ func appendFact(facts []Fact, f Fact) []Fact {
 }
 
 func commitFact(item ground.Evidence) Fact {
-	if strings.HasSuffix(item.Locator, source.Internal) {
+	if strings.HasSuffix(item.Locator, source.Internal) || !(source.Commit{Subject: item.Quote}).Visible() {
 		return Fact{}
 	}
 	return Fact{Role: Change, Text: item.Quote, ID: item.ID, Kind: item.Kind}

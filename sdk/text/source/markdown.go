@@ -87,6 +87,9 @@ func (m *markdown) line(number int, line string) {
 		m.item(number, item[1])
 		return
 	}
+	if strings.HasPrefix(trimmed, "|") {
+		m.flush() // each row of a table says its own thing
+	}
 	trimmed = strings.TrimSpace(strings.TrimLeft(strings.Trim(trimmed, "|"), "> "))
 	if m.open == nil {
 		m.open = &Block{Heading: m.heading, Line: number}

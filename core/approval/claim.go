@@ -198,7 +198,7 @@ func (s *Service) proven(a *store.Action, decisions []store.Decision) string {
 			return "A person said no to it."
 		case core.VerdictApprove:
 			if !d.Void && d.Digest == a.Digest && d.ByID == d.By.ID && rank(d.Proof) >= rank(a.Proof) {
-				people[d.ByID] = true
+				people[answerable(d)] = true
 			}
 		}
 	}

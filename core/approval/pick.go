@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"slices"
 
 	"github.com/sallyport-dev/sallyport/core"
 	"github.com/sallyport-dev/sallyport/core/run"
@@ -52,18 +53,32 @@ func (w *work) review(ctx context.Context, d Decide) (*reviewed, error) {
 }
 
 // mine reports whether the principal said yes to the content in force.
-func (r *reviewed) mine(a *store.Action) bool { return r.people(a)[r.by.ID] }
+func (r *reviewed) mine(a *store.Action) bool {
+	return slices.ContainsFunc(r.decisions, func(d store.Decision) bool { return yes(&d, a) && d.ByID == r.by.ID })
+}
 
 // people are those who said yes to the content in force.
 func (r *reviewed) people(a *store.Action) map[string]bool {
 	who := map[string]bool{}
 	for i := range r.decisions {
-		d := &r.decisions[i]
-		if d.ActionID == a.ID && d.Decision == core.VerdictApprove && !d.Void && d.Revision == a.Revision && d.Digest == a.Digest {
-			who[d.ByID] = true
+		if d := &r.decisions[i]; yes(d, a) {
+			who[answerable(d)] = true
 		}
 	}
 	return who
+}
+
+func yes(d *store.Decision, a *store.Action) bool {
+	return d.ActionID == a.ID && d.Decision == core.VerdictApprove && !d.Void && d.Revision == a.Revision && d.Digest == a.Digest
+}
+
+// answerable is the person whose word a decision is. A key speaks for its owner, so that
+// one person with several credentials is still one person.
+func answerable(d *store.Decision) string {
+	if d.By.OnBehalfOf != nil && *d.By.OnBehalfOf != "" {
+		return *d.By.OnBehalfOf
+	}
+	return d.ByID
 }
 
 // pick selects the actions a decision covers and checks that the principal decides on

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/sallyport-dev/sallyport/core"
@@ -239,8 +240,7 @@ func (d *Dispatcher) CallNested(ctx context.Context, parent *Scope, name string,
 		if e.Doc.Effect != schemas.EffectRead {
 			return nil, core.Errf(core.KindForbidden, "not_allowed", "A plugin cannot call %s: it decides or opens runs.", name)
 		}
-		out, err := d.answer(ctx, e, p, args)
-		return out, err
+		return d.answer(ctx, e, readsOnly(p), args)
 	}
 	if parent.Depth >= MaxDepth {
 		return nil, core.Errf(core.KindInvalid, "too_deep", "Calls nest deeper than %d.", MaxDepth)
@@ -248,6 +248,13 @@ func (d *Dispatcher) CallNested(ctx context.Context, parent *Scope, name string,
 	ctx, cancel := context.WithTimeout(ctx, d.timeout(e))
 	defer cancel()
 	return d.run(ctx, e, parent.nest(e, core.NewID("call", d.d.Clock.Now())), r)
+}
+
+// readsOnly is the principal without the right to decide. What a plugin reads was shown
+// to nobody, so it must not count as seen by the person for whom the plugin works.
+func readsOnly(p core.Principal) core.Principal {
+	p.Scopes = slices.DeleteFunc(slices.Clone(p.Scopes), func(scope string) bool { return scope == core.ScopeActionsApprove || scope == core.ScopeAdmin })
+	return p
 }
 
 // note audits a call from outside and its outcome.

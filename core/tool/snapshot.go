@@ -66,7 +66,7 @@ type Snapshot struct {
 }
 
 // NewSnapshot builds a catalog of core's own tools and those of the plugins. Two tools
-// of one name, or a schema that does not compile, is an error that names the plugin.
+// of one name, two plugins of one provider, or a schema that does not compile, is an error that names the plugin.
 func NewSnapshot(plugins []*Plugin) (*Snapshot, error) {
 	s := &Snapshot{byName: map[string]*Entry{}, plugins: slices.Clone(plugins)}
 	slices.SortFunc(s.plugins, func(a, b *Plugin) int { return cmp.Compare(a.Manifest.Name, b.Manifest.Name) })
@@ -75,7 +75,14 @@ func NewSnapshot(plugins []*Plugin) (*Snapshot, error) {
 			return nil, err
 		}
 	}
+	speaks := map[string]string{} // provider → plugin; two would share the provider's credential
 	for _, p := range s.plugins {
+		if c := p.Manifest.Connector; c != nil {
+			if other, taken := speaks[c.Provider]; taken {
+				return nil, fmt.Errorf("the provider %s is claimed twice, by plugin %s and by plugin %s", c.Provider, other, p.Manifest.Name)
+			}
+			speaks[c.Provider] = p.Manifest.Name
+		}
 		for _, doc := range p.Manifest.Tools {
 			if err := s.add(entryOf(p, doc)); err != nil {
 				return nil, err

@@ -303,12 +303,12 @@ func cmdTool(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintln(ts.Stdout(), strings.Join(text, "\n---\n"))
 }
 
-// cmdPick is `pick VAR PATH`: sets VAR to what stands at PATH (as runs.0.id) of the last
+// cmdPick is `pick VAR PATH`: sets VAR to what stands at PATH (as runs/0/id) of the last
 // answer; `#` counts a list.
 func cmdPick(ts *testscript.TestScript, _ bool, args []string) {
 	var v any
 	ts.Check(json.Unmarshal(of(ts).last, &v))
-	for part := range strings.SplitSeq(args[1], ".") {
+	for part := range strings.SplitSeq(args[1], "/") {
 		switch node := v.(type) {
 		case map[string]any:
 			v = node[part]

@@ -180,6 +180,7 @@ func (d *demo) launch() error {
 	}
 	text, err := d.host.Tool(d.ctx, d.key, "platform_get_users_after_build", map[string]any{
 		"whatChanged": collected["whatChanged"], "repoContext": collected, "targetCustomer": collected["targetCustomer"], "launchGoal": "users",
+		"email": map[string]any{"audience": "launch", "postalAddress": "1 Example Street, 12345 Example Town", "unsubscribeUrl": "https://sender.example/unsubscribe"},
 	}, &pack)
 	if err != nil {
 		return err

@@ -164,9 +164,12 @@ func (s *Service) FromKey(ctx context.Context, key string) (core.Principal, erro
 	if err != nil {
 		return core.Principal{}, err
 	}
+	// Nor can it do more than the owner may do now, whatever they could when it was made.
+	may := core.ScopesOfRole(owner.Role)
+	scopes := slices.DeleteFunc(slices.Clone(row.Scopes), func(scope string) bool { return !slices.Contains(may, scope) })
 	s.touchKey(ctx, row, now)
 	return core.Principal{Kind: core.ActorKindKey, ID: row.ID, Label: row.Name, WorkspaceID: string(row.WorkspaceID), KeyKind: row.Kind, OnBehalfOf: row.OwnerID,
-		Scopes: row.Scopes, LiftedTo: liftedTo(row)}, nil
+		Scopes: scopes, LiftedTo: liftedTo(row)}, nil
 }
 
 // liftedTo never gives an agent key a level, nor any key P3, whatever is stored.

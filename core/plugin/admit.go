@@ -80,6 +80,11 @@ func checkShape(m schemas.Manifest, entry schemas.CatalogEntry) (against []strin
 	if (m.Operator != nil) != (m.Kind == schemas.ManifestKindOperator) || (m.Connector != nil) != (m.Kind == schemas.ManifestKindConnector) {
 		against = append(against, fmt.Sprintf("a plugin of kind %s has the wrong part: operators have operator, connectors have connector", m.Kind))
 	}
+	// The provider's credential is used by whoever speaks for it, so that the owner must
+	// have named it: the name of the catalog entry is theirs.
+	if m.Connector != nil && m.Connector.Provider != m.Name {
+		against = append(against, fmt.Sprintf("it speaks for the provider %s; a connector is called like its provider", clip(escape(m.Connector.Provider), 100)))
+	}
 	if m.Operator != nil {
 		has(m.Operator.PrimaryTool, "operator.primaryTool")
 	}

@@ -5,9 +5,14 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"net/url"
+	"slices"
+	"strings"
 	"sync"
 
+	"github.com/sallyport-dev/sallyport/core"
 	"github.com/sallyport-dev/sallyport/core/tool"
+	"github.com/sallyport-dev/sallyport/sdk/proto/plugin/v1/pluginpb"
 )
 
 // maxKept bounds the bytes of fetched bodies that one call keeps for checking quotes.
@@ -19,25 +24,70 @@ type ticket struct {
 	ctx   context.Context // ends with the call
 
 	mu      sync.Mutex
-	fetched map[string][]byte // evidence id → body
+	fetched map[string]fetched // by evidence id
 	kept    int
 }
 
-// keep remembers a fetched body, so that evidence may quote it.
-func (t *ticket) keep(evidenceID string, body []byte) {
+// fetched is one reply: what it said, and the hosts that may be named as its source.
+type fetched struct {
+	body  []byte
+	hosts []string
+}
+
+// keep remembers a fetched body and where it came from, so that evidence may quote it.
+func (t *ticket) keep(evidenceID string, body []byte, addresses ...string) {
+	f := fetched{body: body}
+	for _, a := range addresses {
+		f.hosts = append(f.hosts, hostOf(a))
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.kept+len(body) > maxKept {
 		return // quotes of it cannot be vouched for; their trust is lowered
 	}
 	t.kept += len(body)
-	t.fetched[evidenceID] = body
+	t.fetched[evidenceID] = f
 }
 
-func (t *ticket) body(evidenceID string) []byte {
+// vouches reports whether the host itself saw what an item says: its quote and its value
+// both stand in what was fetched, and it names no other place as its source.
+func (t *ticket) vouches(fetchID string, e core.Evidence) bool {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.fetched[evidenceID]
+	f := t.fetched[fetchID]
+	t.mu.Unlock()
+	texts := []string{pluginpb.TextOf(e.Value)}
+	places := []string{e.Source, e.Locator}
+	if e.Quote != nil {
+		texts = append(texts, *e.Quote)
+	}
+	if e.URL != nil {
+		places = append(places, *e.URL)
+	}
+	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+	for _, text := range texts {
+		if !pluginpb.Vouches(f.body, text) {
+			return false
+		}
+	}
+	for _, place := range places {
+		if host := hostOf(place); host != "" && !slices.Contains(f.hosts, host) {
+			return false
+		}
+	}
+	return len(texts) > 0
+}
+
+// hostOf is the host of a web address, empty for text that is none. What only looks like
+// an address is its own host, which nothing was fetched from.
+func hostOf(place string) string {
+	if !strings.Contains(place, "//") {
+		return ""
+	}
+	u, err := url.Parse(place)
+	if err != nil || u.Host == "" {
+		return place
+	}
+	return strings.ToLower(u.Host)
 }
 
 // desk issues the tickets of one process. A ticket is only good on the descriptor of the
@@ -60,7 +110,7 @@ func (d *desk) issue(ctx context.Context, scope *tool.Scope) (id string, release
 	if d.closed {
 		return "", func() {}
 	}
-	d.open[id] = &ticket{scope: scope, ctx: ctx, fetched: map[string][]byte{}}
+	d.open[id] = &ticket{scope: scope, ctx: ctx, fetched: map[string]fetched{}}
 	return id, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()

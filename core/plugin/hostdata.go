@@ -70,7 +70,7 @@ func (h *hostServer) keepFetch(ctx context.Context, t *ticket, e schemas.Endpoin
 	if err != nil {
 		return "", err
 	}
-	t.keep(saved[0].ID, reply.GetBody())
+	t.keep(saved[0].ID, reply.GetBody(), r.GetUrl(), url)
 	return saved[0].ID, nil
 }
 
@@ -82,8 +82,9 @@ func pairs(list []*pluginpb.Pair) []effect.Pair {
 	return out
 }
 
-// SaveEvidence stores what a plugin found or was told. Only a quote or value that stands
-// in what this call fetched stays "observed": a plugin cannot vouch for itself.
+// SaveEvidence stores what a plugin found or was told. Only what stands in what
+// this call fetched, under the address it was fetched from, stays "observed": a plugin
+// cannot vouch for itself.
 func (h *hostServer) SaveEvidence(ctx context.Context, r *pluginpb.SaveEvidenceRequest) (*pluginpb.SaveEvidenceResponse, error) {
 	out := &pluginpb.SaveEvidenceResponse{}
 	out.Failure = h.ask(ctx, r.GetTicket(), func(ctx context.Context, t *ticket) error {
@@ -100,7 +101,7 @@ func (h *hostServer) SaveEvidence(ctx context.Context, r *pluginpb.SaveEvidenceR
 		items := make([]core.Evidence, 0, len(in))
 		for i, given := range in {
 			e := given.Evidence
-			if e.Trust == core.EvidenceTrustObserved && !pluginpb.Vouches(t.body(given.FetchID), vouched(e)) {
+			if e.Trust == core.EvidenceTrustObserved && !t.vouches(given.FetchID, e) {
 				e.Trust = core.EvidenceTrustInferred
 			}
 			if e.CapturedAt.IsZero() {
@@ -127,14 +128,6 @@ func (h *hostServer) SaveEvidence(ctx context.Context, r *pluginpb.SaveEvidenceR
 		return err
 	})
 	return out, nil
-}
-
-// vouched is the text of an item that must stand in the fetched body.
-func vouched(e core.Evidence) string {
-	if e.Quote != nil && *e.Quote != "" {
-		return *e.Quote
-	}
-	return pluginpb.TextOf(e.Value)
 }
 
 // SaveAsset stores a draft.

@@ -27,15 +27,16 @@ func (s *server) listActions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := requestOf(r).principal
+	page, err := s.Approval.List(r.Context(), p, q)
 	// The actions of one run, all of them, are its pack: whoever reads them has seen it.
-	// It is remembered first, so that a change in between makes the decision stale.
-	whole := q.RunID != "" && q.Cursor == "" && q.Status == "" && q.Since.IsZero()
-	if whole && p.Can(core.ScopeActionsApprove) {
+	// It is remembered, and then read anew, so that a change in between makes the decision stale.
+	whole := q.RunID != "" && q.Cursor == "" && q.Status == "" && q.Since.IsZero() && page.NextCursor == ""
+	if err == nil && whole && shows(r) {
 		if _, err := s.Approval.Deliver(r.Context(), p, q.RunID); err != nil {
 			return err
 		}
+		page, err = s.Approval.List(r.Context(), p, q)
 	}
-	page, err := s.Approval.List(r.Context(), p, q)
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (s *server) listActions(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) getAction(w http.ResponseWriter, r *http.Request) error {
 	p, id := requestOf(r).principal, chi.URLParam(r, "id")
-	if p.Can(core.ScopeActionsApprove) { // it counts as seen; remembered first, as with runs
+	if shows(r) { // it counts as seen; remembered first, as with runs
 		if err := s.Approval.DeliverAction(r.Context(), p, id); err != nil {
 			return err
 		}

@@ -214,7 +214,7 @@ func clip(s string, n int) string {
 func (s *server) once(w http.ResponseWriter, r *http.Request, key string, next handler) {
 	rc := requestOf(r)
 	sum := sha256.New()
-	for _, part := range []string{r.Method, r.URL.RequestURI(), string(rc.body)} {
+	for _, part := range []string{r.Method, r.URL.RequestURI(), r.Header.Get("If-Match"), string(rc.body)} {
 		sum.Write([]byte(part))
 		sum.Write([]byte{0})
 	}

@@ -75,10 +75,10 @@ func digestOf(r *http.Request, fromBody *string) (string, error) {
 	if header != "" && header != "*" {
 		tag, ok := strings.CutPrefix(header, `"`)
 		tag, closed := strings.CutSuffix(tag, `"`)
-		if !ok || !closed || strings.Contains(tag, `"`) {
+		named, _, _ = strings.Cut(tag, ".")
+		if !ok || !closed || strings.Contains(tag, `"`) || named == "" {
 			return "", core.Errf(core.KindMalformed, "malformed_if_match", "If-Match takes one strong ETag in quotes, as the ETag header gave it.")
 		}
-		named, _, _ = strings.Cut(tag, ".")
 	}
 	if fromBody == nil || *fromBody == "" {
 		return named, nil

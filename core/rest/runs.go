@@ -67,7 +67,7 @@ func (s *server) getRun(w http.ResponseWriter, r *http.Request) error {
 // so that a change in between makes such a decision stale instead of blind.
 func (s *server) showRun(w http.ResponseWriter, r *http.Request, id string) error {
 	p := requestOf(r).principal
-	if p.Can(core.ScopeActionsApprove) {
+	if shows(r) {
 		if _, err := s.Approval.Deliver(r.Context(), p, id); err != nil {
 			return err
 		}
@@ -77,6 +77,12 @@ func (s *server) showRun(w http.ResponseWriter, r *http.Request, id string) erro
 		return err
 	}
 	return replyTagged(w, r, found.PackDigest, found)
+}
+
+// shows reports whether the reply puts something before the eyes of somebody who may
+// decide about it. A HEAD has no body, so that nobody sees anything.
+func shows(r *http.Request) bool {
+	return r.Method != http.MethodHead && requestOf(r).principal.Can(core.ScopeActionsApprove)
 }
 
 func (s *server) cancelRun(w http.ResponseWriter, r *http.Request) error {

@@ -26,7 +26,7 @@ const (
 // Slot is one request of one principal under one key.
 type Slot struct {
 	WorkspaceID, Principal, Key string
-	Request                     [32]byte // hash of method, address and body
+	Request                     [32]byte // hash of method, address, condition and body
 }
 
 // Reply is what was answered.

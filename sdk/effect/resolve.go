@@ -188,10 +188,16 @@ func resolveHTTP(h *HTTPStep, ep *Endpoint, conn Connection) (*ResolvedHTTP, err
 	if err != nil {
 		return nil, err
 	}
+	seen := map[string]bool{strings.ToLower(h.IdempotencyHeader): true}
 	for _, p := range h.Headers {
 		if err := checkHeader(p, ep.Headers); err != nil {
 			return nil, err
 		}
+		name := strings.ToLower(p.Name)
+		if seen[name] { // only one of them would be sent
+			return nil, fmt.Errorf("header %q stands twice", p.Name)
+		}
+		seen[name] = true
 	}
 	if h.IdempotencyHeader != "" {
 		if err := checkHeader(Pair{Name: h.IdempotencyHeader, Value: "key"}, append([]string{"Idempotency-Key"}, ep.Headers...)); err != nil {

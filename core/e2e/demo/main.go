@@ -309,12 +309,13 @@ func (d *demo) audit() error {
 		return err
 	}
 	var verdict struct {
-		OK      bool
-		Entries int64
+		OK   bool
+		Size int64
+		Root string
 	}
-	if err := json.Unmarshal(out, &verdict); err != nil || !verdict.OK {
+	if err := json.Unmarshal(out, &verdict); err != nil || !verdict.OK || verdict.Size == 0 {
 		return fmt.Errorf("the audit log does not verify: %s %v", out, err)
 	}
-	say("intact: %d entries", verdict.Entries)
+	say("intact: %d entries, root %s", verdict.Size, verdict.Root)
 	return nil
 }

@@ -44,7 +44,7 @@ var channelOrder = []string{chChangelog, chEmail, chWebhook, chHN, chPH, chDevTo
 
 var channelTitles = map[string]string{
 	chChangelog: "Changelog", chEmail: "E-mail", chWebhook: "Webhook", chHN: "Hacker News", chPH: "Product Hunt", chReddit: "Reddit",
-	chDevTo: "dev.to", chX: "X", chLinkedIn: "LinkedIn", chInstagram: "Instagram", "landing": "Landing page",
+	chDevTo: "dev.to", chX: "X", chLinkedIn: "LinkedIn", chInstagram: "Instagram", "landing": "Landing page", "google_ads": "Google Ads", "meta_ads": "Meta Ads",
 }
 
 func channelTitle(id string) string { return cmp.Or(channelTitles[id], id) }

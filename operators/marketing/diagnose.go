@@ -65,7 +65,6 @@ type diagnoseAnswer struct {
 
 // notHere are intents for which no skill of this installation works yet, with what can be done instead.
 var notHere = map[string]string{
-	intent.Ads:          "Ad variants are not among the skills of this installation. The landing copy and the posts below can serve as raw material.",
 	intent.WeeklyReport: "Weekly reports are not among the skills of this installation. Connect Search Console or Analytics and read their snapshots meanwhile.",
 	intent.Anomaly:      "Explaining drops and spikes is not among the skills of this installation. Give both numbers to mkt_continue_launch_loop for a plain test of two counts.",
 }
@@ -177,8 +176,11 @@ func (d *diagnosis) work(ctx context.Context, wanted []string) (any, error) {
 	}
 	k.draftPosts(ctx)
 	k.draftMails(ctx)
-	if slices.Contains(wanted, intent.Landing) || slices.Contains(wanted, intent.Ads) {
+	if slices.Contains(wanted, intent.Landing) {
 		d.landing(ctx)
+	}
+	if slices.Contains(wanted, intent.Ads) {
+		d.ads(ctx)
 	}
 	if err := k.stage(ctx); err != nil {
 		return nil, err
@@ -241,39 +243,6 @@ func (k *campaign) gatherKnown(ctx context.Context) error {
 		return k.gatherFromMemory(ctx)
 	}
 	return k.gather(ctx)
-}
-
-// landing lets the skill draft a page and stages it as work by hand.
-func (d *diagnosis) landing(ctx context.Context) {
-	k := d.k
-	what := k.desk.DNA().Identity.Description
-	for _, s := range []string{k.desk.DNA().Identity.Tagline, k.repo.WhatChanged, k.desk.Brand} {
-		if what == "" {
-			what = s
-		}
-	}
-	input := map[string]any{"product": map[string]any{"name": draft.Clip(k.desk.Brand, 80), "what": draft.Clip(what, 600)}, "repoContext": k.raw}
-	if k.env.BrandDNARef != "" {
-		input["brandDnaId"] = k.env.BrandDNARef
-	}
-	if d.in.URL != "" {
-		input["product"].(map[string]any)["url"] = d.in.URL
-	}
-	var out struct {
-		skillAnswer
-		Page struct {
-			Markdown string `json:"markdown"`
-		} `json:"page"`
-	}
-	if k.skill(ctx, toolLanding, "the page people land on", input, &out) != nil || len(out.Assets) == 0 {
-		return
-	}
-	k.adopt(out.skillAnswer)
-	if a := out.Assets[0]; a.Publishable && !k.in.DryRun {
-		if err := k.proposeByHand(ctx, "landing", "Put the landing copy on the page", out.Page.Markdown, nil, a, []string{}); err != nil {
-			k.env.Warn("The landing copy was not staged: %s", messageOf(err))
-		}
-	}
 }
 
 // planEvidence says what the work needs, what is there and how to get the rest.

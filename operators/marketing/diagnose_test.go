@@ -65,6 +65,7 @@ func TestEachGoalGetsItsSkill(t *testing.T) {
 		{"Find out from our website how we talk and who our audience is", intent.Brand, toolBrand, ""},
 		{"Write LinkedIn posts about the CSV export", intent.Social, toolSocial, chLinkedIn},
 		{"Write copy for our landing page", intent.Landing, toolLanding, "landing"},
+		{"Write Google ads headlines for freelancers", intent.Ads, toolAds, "google_ads"},
 		{"Write a launch email to our list about the export", intent.Email, toolEmail, chEmail},
 		{"I just shipped this, launch it and get users", intent.Launch, toolSocial, chHN},
 	}

@@ -134,7 +134,9 @@ func (k *campaign) gather(ctx context.Context) error {
 	if k.in.URL != "" {
 		k.site = readSite(ctx, k.c, k.in.URL)
 	}
-	k.link, _ = brand.Destination(k.desk.Record, k.desk.Repo, k.in.URL)
+	if k.link, _ = brand.Destination(k.desk.Record, k.desk.Repo, ""); k.link == "" {
+		k.link = k.in.URL
+	}
 	k.env.Evidence = draft.AllToSDK(k.desk.Items)
 	k.env.BrandDNARef = id
 	if k.connections, err = k.c.Host.Connections(ctx); err != nil {

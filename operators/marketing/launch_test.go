@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport-dev/sallyport/plugins/connector/smtp"
 	"github.com/sallyport-dev/sallyport/plugins/connector/webhook"
+	"github.com/sallyport-dev/sallyport/plugins/skill/advariants"
 	"github.com/sallyport-dev/sallyport/plugins/skill/branddna"
 	"github.com/sallyport-dev/sallyport/plugins/skill/emailsequence"
 	"github.com/sallyport-dev/sallyport/plugins/skill/landingcopy"
@@ -21,7 +22,7 @@ import (
 )
 
 func skills() sdktest.Option {
-	return sdktest.WithPlugin(branddna.Plugin(), socialposts.Plugin(), landingcopy.Plugin(), emailsequence.Plugin(), smtp.Plugin(), webhook.Plugin())
+	return sdktest.WithPlugin(advariants.Plugin(), branddna.Plugin(), socialposts.Plugin(), landingcopy.Plugin(), emailsequence.Plugin(), smtp.Plugin(), webhook.Plugin())
 }
 
 func connections() sdktest.Option {
@@ -275,4 +276,35 @@ func TestInjectionChangesOnlyEvidence(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestGolden(t *testing.T) {
+	b := brandtest.All()[1]
+	in := launchInputFor(b)
+	in["url"] = b.URL()
+	out, r := call(t, toolAfter, in, connections(), sdktest.WithPage(b.URL(), b.HTML()))
+	if r.Failure != nil {
+		t.Fatal(r.Failure)
+	}
+	var w strings.Builder
+	fmt.Fprintf(&w, "%s\n\n%s\n\n", out.AgentProofLine, out.UserMessage)
+	for _, c := range out.LaunchPack.Channels {
+		fmt.Fprintf(&w, "channel %s %.2f: %s\n", c.ID, c.Fit, c.Why)
+	}
+	for _, a := range out.PublishActions {
+		fmt.Fprintf(&w, "action %s %s: %s\n", a.Tool, a.Channel, a.Title)
+	}
+	for _, c := range out.PostBuildChecks {
+		fmt.Fprintf(&w, "check %s: %s\n", c.ID, c.State)
+	}
+	for _, a := range out.LaunchPack.Assets {
+		if a.Channel == chX || a.Channel == chLinkedIn || a.Channel == chEmail {
+			continue // the skills have files of their own
+		}
+		fmt.Fprintf(&w, "\n== %s\n", a.Title)
+		for _, s := range a.Slots {
+			fmt.Fprintf(&w, "[%s] %s\n", s.Path, s.Text)
+		}
+	}
+	brandtest.Golden(t, "launch.txt", w.String())
 }

@@ -19,6 +19,7 @@ const (
 	toolSocial  = "mkt_generate_social_posts"
 	toolLanding = "mkt_generate_landing_copy"
 	toolEmail   = "mkt_generate_email_sequence"
+	toolAds     = "mkt_generate_ad_variants"
 
 	toolGetRun      = "mkt_get_run"
 	toolListRuns    = "mkt_list_runs"
@@ -49,7 +50,7 @@ func Plugin() sdk.Plugin {
 			Needs: schemas.Needs{
 				Endpoints: []schemas.Endpoint{{ID: "page", Class: schemas.ClassRead, Host: schemas.HostWeb, Method: &method, MaxResponseBytes: &limit}},
 				Memory:    []schemas.ManifestNeedsMemoryElem{schemas.ManifestNeedsMemoryElemRead},
-				Tools:     []string{toolBrand, toolSocial, toolLanding, toolEmail, toolGetRun, toolListRuns, toolListActions},
+				Tools:     []string{toolBrand, toolSocial, toolLanding, toolEmail, toolAds, toolGetRun, toolListRuns, toolListActions},
 				Propose:   []string{toolMail, toolWebhook, toolByHand},
 			},
 		},

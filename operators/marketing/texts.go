@@ -183,7 +183,7 @@ func (t *teller) devTo() (channelText, bool) {
 	}
 	section("The problem", t.mark(t.lines(draft.Problem, 2)))
 	section("What changed", t.mark(t.lines(draft.Change, 5)))
-	section("How it works", t.mark(t.lines(draft.Capability, 5)))
+	section("How it works", t.mark(slices.DeleteFunc(t.lines(draft.Capability, 6), func(s string) bool { return text.StemOverlap(s, title) > 0.6 })))
 	section("Results", t.lines(draft.Proof, 1))
 	section("Limits", t.lines(draft.Limit, 2))
 	if len(parts) < 4 || title == "" {

@@ -150,3 +150,22 @@ func TestLittleEvidenceGivesFewerAds(t *testing.T) {
 		t.Errorf("%d ads from one sentence; %v", len(out.Meta), out.Because)
 	}
 }
+
+func TestGolden(t *testing.T) {
+	b := brandtest.All()[0]
+	out, r := call(t, offer(b), remembered(b))
+	if r.Failure != nil {
+		t.Fatal(r.Failure)
+	}
+	var w strings.Builder
+	for _, h := range out.Google.AdGroups[0].RSAs[0].Headlines {
+		fmt.Fprintf(&w, "headline (%s): %s\n", h.Role, h.Text)
+	}
+	for _, d := range out.Google.AdGroups[0].RSAs[0].Descriptions {
+		fmt.Fprintf(&w, "description: %s\n", d.Text)
+	}
+	for _, m := range out.Meta {
+		fmt.Fprintf(&w, "\n== %s\n%s\n%s | %s | %s\n%s\n", m.Angle, m.PrimaryText, m.Headline, m.Description, m.CTA, m.CreativeBrief)
+	}
+	brandtest.Golden(t, "ads.txt", w.String())
+}

@@ -162,7 +162,9 @@ func (w *work) headlines() []headline {
 		add("feature", pillar.Name)
 	}
 	for _, k := range w.keywords() {
-		add("keyword", draft.Capital(k.Text))
+		if slices.Contains(w.in.Keywords, k.Text) || w.heads(k.Text) {
+			add("keyword", draft.Capital(k.Text))
+		}
 	}
 	for _, role := range []draft.Role{draft.Proof, draft.Capability, draft.Change, draft.Headline, draft.Audience} {
 		name := map[draft.Role]string{draft.Proof: "proof", draft.Headline: "feature", draft.Audience: "audience"}[role]
@@ -182,6 +184,11 @@ func (w *work) headlines() []headline {
 		add("cta", cta.Text)
 	}
 	return out
+}
+
+// heads tells whether a phrase stands in a heading of the brand: a phrase found in running text may be a torn one.
+func (w *work) heads(phrase string) bool {
+	return slices.ContainsFunc(w.Facts, func(f draft.Fact) bool { return strings.Contains(strings.ToLower(f.Heading), phrase) })
 }
 
 func (w *work) descriptions() []line {

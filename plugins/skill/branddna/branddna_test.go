@@ -191,3 +191,16 @@ func TestSameInputSameOutput(t *testing.T) {
 		t.Error("two calls with the same page differ")
 	}
 }
+
+func TestGolden(t *testing.T) {
+	b := brandtest.All()[0]
+	out, r := call(t, map[string]any{"url": b.URL()}, sdktest.WithPage(b.URL(), b.HTML()))
+	if r.Failure != nil {
+		t.Fatal(r.Failure)
+	}
+	raw, err := json.MarshalIndent(out.BrandDNA, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	brandtest.Golden(t, "ledgerline.json", string(raw)+"\n")
+}

@@ -201,3 +201,20 @@ func TestCallerMailIsJudged(t *testing.T) {
 		}
 	}
 }
+
+func TestGolden(t *testing.T) {
+	b := brandtest.All()[0]
+	out, r := call(t, complete(b, "launch"), remembered(b))
+	if r.Failure != nil {
+		t.Fatal(r.Failure)
+	}
+	var w strings.Builder
+	for _, e := range out.Emails {
+		fmt.Fprintf(&w, "== mail %d: %s (%s)\n", e.N, e.Purpose, e.Delay)
+		for _, r := range e.SubjectLadder {
+			fmt.Fprintf(&w, "subject (%s): %s\n", r.Rung, r.Text)
+		}
+		fmt.Fprintf(&w, "preheader: %s\n\n%s\n\n-- \n%s\n\n", e.Preheader, e.BodyText, e.Footer)
+	}
+	brandtest.Golden(t, "launch.txt", w.String())
+}

@@ -211,7 +211,7 @@ func (w *work) ladder(lines []draft.Line) []rung {
 		}
 	}
 	for _, line := range lines {
-		if line.Role == draft.Proof || len(text.Quantities(line.Text)) > 0 {
+		if line.Role == draft.Proof || line.Role != draft.Answer && len(text.Quantities(line.Text)) > 0 {
 			add("number", draft.NumberFirst(draft.FirstSentence(line.Text)))
 			add("number", w.Brand+": "+draft.FromTo(line.Text))
 		}
@@ -245,7 +245,7 @@ func (w *work) preheader(lines []draft.Line, subjects []rung) string {
 	}
 	for _, s := range candidates {
 		s = draft.Fit(s, rule.Max(), text.Graphemes)
-		if text.Graphemes(s) >= 40 && draft.Supported(w.Index, s) && (len(subjects) == 0 || text.StemOverlap(s, subjects[0].Text) <= 0.5) {
+		if text.Graphemes(s) >= 40 && draft.Supported(w.Index, s) && !slices.ContainsFunc(subjects, func(r rung) bool { return text.StemOverlap(s, r.Text) > 0.5 }) {
 			return s
 		}
 	}

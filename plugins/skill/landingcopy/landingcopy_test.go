@@ -167,3 +167,13 @@ func TestCallerDraftsAreJudged(t *testing.T) {
 		t.Errorf("filler passes or was changed: %+v %+v", out.Scores, out.Page.Hero)
 	}
 }
+
+func TestGolden(t *testing.T) {
+	b := brandtest.All()[1]
+	out, r := call(t, inputFor(b), remembered(b))
+	if r.Failure != nil {
+		t.Fatal(r.Failure)
+	}
+	brandtest.Golden(t, "page.md", out.Page.Markdown)
+	brandtest.Golden(t, "page.html", out.Page.HTML)
+}

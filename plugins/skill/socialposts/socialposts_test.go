@@ -233,3 +233,16 @@ func TestInjectedReadmeChangesOnlyEvidence(t *testing.T) {
 		}
 	}
 }
+
+func TestGolden(t *testing.T) {
+	b := brandtest.All()[0]
+	out, r := call(t, map[string]any{"repoContext": b.RepoContext(), "campaignStart": "2026-03-02"}, remembered(b))
+	if r.Failure != nil {
+		t.Fatal(r.Failure)
+	}
+	var w strings.Builder
+	for _, p := range out.Posts {
+		fmt.Fprintf(&w, "== %s · %s · %s %s\n%s\n\n", p.Platform, p.Angle, p.Slot.Day, p.Slot.Window, p.Body)
+	}
+	brandtest.Golden(t, "posts.txt", w.String())
+}

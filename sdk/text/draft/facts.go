@@ -81,7 +81,9 @@ func Facts(items []ground.Evidence, ix *ground.Index) []Fact {
 		case ground.RepoCommit:
 			facts = appendFact(facts, commitFact(item))
 		case ground.UserStatement:
-			facts = appendFact(facts, statementFact(item))
+			for _, fact := range statementFacts(item) {
+				facts = appendFact(facts, fact)
+			}
 		default:
 			for _, fact := range proseFacts(item) {
 				facts = appendFact(facts, fact)
@@ -119,11 +121,17 @@ func commitFact(item ground.Evidence) Fact {
 	return Fact{Role: Change, Text: item.Quote, ID: item.ID, Kind: item.Kind}
 }
 
-func statementFact(item ground.Evidence) Fact {
-	if item.Locator == "targetCustomer" {
-		return Fact{Role: Audience, Text: item.Quote, ID: item.ID, Kind: item.Kind}
+// statementFacts are what the caller typed: the news, whom it is for, or a description.
+func statementFacts(item ground.Evidence) []Fact {
+	role := Change
+	switch item.Locator {
+	case "whatChanged":
+	case "targetCustomer":
+		role = Audience
+	default:
+		return proseFacts(item)
 	}
-	return Fact{Role: Change, Text: item.Quote, ID: item.ID, Kind: item.Kind}
+	return []Fact{{Role: role, Text: item.Quote, ID: item.ID, Kind: item.Kind}}
 }
 
 // proseFacts cuts a block of prose into statements. A sentence that only makes sense after the one before it stays with it.
@@ -253,7 +261,7 @@ func score(facts []Fact, ix *ground.Index) {
 			fit = 1
 		}
 		fact.Score = 0.35*min(1, 2*central(fact.Text)) + 0.25*(1-ix.CopyRisk(fact.Text)) + 0.2*recency + 0.2*fit
-		if fact.Kind == ground.UserStatement {
+		if fact.Kind == ground.UserStatement && fact.Role == Change {
 			fact.Score += 0.2 // what the caller says of the change outranks what a log says
 		}
 	}

@@ -112,6 +112,11 @@ func (s *Service) Credential(ctx context.Context, ws, connectionID string) (egre
 		return egress.Credential{}, err
 	}
 	secrets, err := s.secrets(ctx, row)
+	if core.IsKind(err, core.KindNotFound) { // renewed since the row was read: the new one has another id
+		if row, err = s.DB.Connection(ctx, store.WorkspaceID(ws), connectionID); err == nil {
+			secrets, err = s.secrets(ctx, row)
+		}
+	}
 	if err != nil {
 		return egress.Credential{}, err
 	}

@@ -170,6 +170,9 @@ func merge(m schemas.Manifest, row *store.Connection, secrets map[string]string,
 			}
 			if v, given := c.Fields[f.Key]; given {
 				into[f.Key] = v
+			} else if f.Secret && secrets[f.Key] != "" && moved(m, row, c) {
+				missing = append(missing, core.FieldError{Pointer: "/fields/" + f.Key, Message: "is required again: what is stored was entered for another address"})
+				continue
 			}
 			if into[f.Key] == "" && !mayBeEmpty(f) {
 				missing = append(missing, core.FieldError{Pointer: "/fields/" + f.Key, Message: "is required"})
@@ -177,13 +180,31 @@ func merge(m schemas.Manifest, row *store.Connection, secrets map[string]string,
 		}
 	}
 	if len(missing) > 0 {
-		return &core.Error{Kind: core.KindInvalid, Code: "invalid_credentials", Detail: "The connection was not changed: " + missing[0].Pointer + " is required.", Fields: missing}
+		return &core.Error{Kind: core.KindInvalid, Code: "invalid_credentials", Detail: "The connection was not changed: " + missing[0].Pointer + " " + missing[0].Message + ".", Fields: missing}
 	}
 	row.Fields = fields
 	if c.Audiences != nil {
 		row.Audiences = store.JSONOf(c.Audiences)
 	}
 	return nil
+}
+
+// moved reports whether a change sends the stored secret to another address, or there in
+// another way: who may change a connection must not learn its secret so. A secret that
+// only signs never leaves and stays.
+func moved(m schemas.Manifest, row *store.Connection, c Credentials) bool {
+	leaves := mode(m) == schemas.ManifestNeedsCredentialModeSmtp
+	for _, e := range m.Needs.Endpoints {
+		for _, signer := range e.Signers {
+			leaves = leaves || string(signer) != egress.SignStandardWebhooks
+		}
+	}
+	for _, key := range []string{"host", "port", "tls", "url", "header"} {
+		if v, given := c.Fields[key]; leaves && given && v != row.Fields[key] {
+			return true
+		}
+	}
+	return false
 }
 
 func mayBeEmpty(f schemas.CredentialField) bool {

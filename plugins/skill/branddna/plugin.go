@@ -58,7 +58,6 @@ type input struct {
 	MaxPages    int             `json:"maxPages"`
 	Language    string          `json:"language"`
 	OwnerHints  hints           `json:"ownerHints"`
-	Refresh     bool            `json:"refresh"`
 }
 
 type output struct {

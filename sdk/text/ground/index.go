@@ -129,20 +129,6 @@ func (ix *Index) Has(stem string) bool { return ix.counts[stem] > 0 }
 // Brand tells whether a stem belongs to the brand name.
 func (ix *Index) Brand(stem string) bool { return ix.brand[stem] }
 
-// HasNumber tells whether the evidence holds a number that says the same.
-func (ix *Index) HasNumber(q text.Quantity) bool {
-	for _, item := range ix.items {
-		for _, sentence := range item.sentences {
-			for _, other := range sentence.quantities {
-				if q.Same(other) {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
 // Nearest returns the evidence sentence that shares most with s, and the id of its item; "" when nothing is shared.
 func (ix *Index) Nearest(s string) (sentence, id string) {
 	stems := text.Stems(s)

@@ -135,6 +135,9 @@ func (w *work) verify(ctx context.Context, a *store.Action) (*opened, *trouble, 
 	if !w.now.Before(a.ExpiresAt.Time) {
 		return nil, &trouble{"expired", "The approval ended at " + a.ExpiresAt.UTC().Format(time.RFC3339) + "."}, nil
 	}
+	if !a.SendingAt.IsZero() { // no event leads back here: somebody set the state by hand
+		return nil, &trouble{"recheck_failed", "It was handed to the provider before; look there whether it happened."}, nil
+	}
 	installation, err := w.tx.InstallationID(ctx)
 	if err != nil {
 		return nil, nil, err

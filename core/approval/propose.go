@@ -95,10 +95,10 @@ func (w *work) room(ctx context.Context, a *store.Action) (core.RunPhase, error)
 	if err != nil {
 		return "", err
 	}
-	switch r.Phase {
-	case core.PhaseClosed, core.PhaseFailed, core.PhaseCancelled:
-		return "", core.Errf(core.KindConflict, "run_ended", "The run is %s and takes no more actions. Open a new run.", r.Phase)
+	if err := goesOn(r); err != nil {
+		return "", err
 	}
+	w.edits[a.RunID] = goesOn // again when it is locked: it may be cancelled in this moment
 	briefs, err := w.tx.ActionBriefs(ctx, a.WorkspaceID, a.RunID)
 	if err != nil {
 		return "", err
@@ -107,6 +107,15 @@ func (w *work) room(ctx context.Context, a *store.Action) (core.RunPhase, error)
 		return "", core.Errf(core.KindInvalid, "too_many_actions", "The run has %d actions; that is the most one person can review. Open another run for the rest.", len(briefs))
 	}
 	return r.Phase, nil
+}
+
+// goesOn refuses a run that ended.
+func goesOn(r *store.Run) error {
+	switch r.Phase {
+	case core.PhaseClosed, core.PhaseFailed, core.PhaseCancelled:
+		return core.Errf(core.KindConflict, "run_ended", "The run is %s and takes no more actions. Open a new run.", r.Phase)
+	}
+	return nil
 }
 
 // seal puts a compiled effect into a row and computes everything that follows from it.
@@ -311,9 +320,8 @@ func (s *Service) Ready(ctx context.Context, workspaceID, runID string) error {
 		}
 		w.touch(runID)
 		w.edits[runID] = func(r *store.Run) error {
-			switch r.Phase {
-			case core.PhaseFailed, core.PhaseCancelled, core.PhaseClosed:
-				return core.Errf(core.KindConflict, "run_ended", "The run is %s.", r.Phase)
+			if err := goesOn(r); err != nil {
+				return err
 			}
 			r.Phase, r.PhaseReason = core.PhaseInReview, ""
 			return nil

@@ -5,6 +5,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -177,6 +178,18 @@ func (s *Service) Cancel(ctx context.Context, p core.Principal, id string) (*cor
 			return nil, err
 		}
 	}
+	for try := 1; ; try++ {
+		out, err := s.cancel(ctx, p, id)
+		if !errors.Is(err, errGrew) || try == 5 {
+			return out, err
+		}
+	}
+}
+
+// errGrew says that an action came to be between the locks on the others and on the run.
+var errGrew = core.Errf(core.KindUnavailable, "run_grows", "Actions are being proposed in this run right now. Cancel it again in a moment.")
+
+func (s *Service) cancel(ctx context.Context, p core.Principal, id string) (*core.Run, error) {
 	ws := store.WorkspaceID(p.WorkspaceID)
 	var out *core.Run
 	err := s.d.DB.InTx(ctx, func(ctx context.Context, tx *store.Tx) error {
@@ -214,6 +227,11 @@ func (s *Service) Cancel(ctx context.Context, p core.Principal, id string) (*cor
 		})
 		if err != nil {
 			return err
+		}
+		if briefs, err := tx.ActionBriefs(ctx, ws, id); err != nil {
+			return err
+		} else if len(briefs) != len(actions) {
+			return errGrew
 		}
 		if out, err = s.assemble(ctx, tx.Reader, row, now); err != nil {
 			return err

@@ -39,6 +39,9 @@ const (
 	readBatch = 200
 )
 
+// Keep is how long events can be replayed, and longer than a webhook delivery is tried.
+const Keep = 30 * 24 * time.Hour
+
 // FromNow as the number to go on after means: only what happens from now on.
 const FromNow int64 = -1
 
@@ -88,6 +91,15 @@ func (b *Bus) Emit(ctx context.Context, tx *store.Tx, e core.Event) error {
 	}
 	tx.AfterCommit(b.wake)
 	return nil
+}
+
+// Purge removes events that are no longer kept, and tells how many there were.
+func (b *Bus) Purge(ctx context.Context) (removed int, err error) {
+	err = b.db.InTx(ctx, func(ctx context.Context, tx *store.Tx) error {
+		removed, err = tx.PurgeEvents(ctx, b.clock.Now().Add(-Keep))
+		return err
+	})
+	return removed, err
 }
 
 // Subscribe sends the events of a workspace with a number above after, oldest first,

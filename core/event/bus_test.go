@@ -142,3 +142,24 @@ func TestNothingIsSkippedUnderConcurrentWriters(t *testing.T) {
 		}
 	})
 }
+
+func TestPurgeKeepsWhatCanBeReplayed(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, db *store.DB) {
+		b := event.NewBus(db, core.SystemClock{}, nil)
+		now := time.Now()
+		err := db.InTx(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			return errors.Join(b.Emit(ctx, tx, core.Event{WorkspaceID: "ws_a", Type: "old", At: now.Add(-event.Keep - time.Hour)}),
+				b.Emit(ctx, tx, core.Event{WorkspaceID: "ws_a", Type: "kept", At: now.Add(-event.Keep + time.Hour)}))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := b.Purge(t.Context()); n != 1 || err != nil {
+			t.Errorf("%d removed, %v", n, err)
+		}
+		rows, err := db.EventsAfter(t.Context(), "ws_a", "", 0, 10)
+		if err != nil || len(rows) != 1 || rows[0].Type != "kept" {
+			t.Errorf("%+v, %v", rows, err)
+		}
+	})
+}

@@ -32,12 +32,8 @@ const (
 	// Neither driver is told of new rows by the database, so River looks for them.
 	pollEvery   = 100 * time.Millisecond
 	cooldown    = 20 * time.Millisecond
-	patrolEvery = 5 * time.Second
-	// forgotten is how long something may be due before the patrol wakes it again.
-	forgotten   = 15 * time.Second
 	executeTime = 5 * time.Minute // eight steps of half a minute, and room
 	advanceTime = 15 * time.Minute
-	patrolBatch = 200
 )
 
 // Work is what jobs do. All of it is safe to repeat.
@@ -50,6 +46,8 @@ type Work struct {
 	Expire func(ctx context.Context) (int, error)
 	// Sweep settles actions whose executor fell silent.
 	Sweep func(ctx context.Context) error
+	// Purge removes what nobody needs any more; it is called every hour. It may be nil.
+	Purge func(ctx context.Context) error
 }
 
 // Jobs is the queue of one host.
@@ -60,6 +58,9 @@ type Jobs struct {
 	driver  riverdriver.Driver[*sql.Tx]
 	client  *river.Client[*sql.Tx]
 	work    Work
+	alarms  *alarms
+	purging sync.Mutex
+	purged  time.Time // of the last purge
 	stop    context.CancelFunc
 	stopped sync.WaitGroup
 }
@@ -122,7 +123,7 @@ func New(db *store.DB, clock core.Clock, log *slog.Logger) (*Jobs, error) {
 	if clock == nil {
 		clock = core.SystemClock{}
 	}
-	j := &Jobs{db: db, clock: clock, log: log}
+	j := &Jobs{db: db, clock: clock, log: log, alarms: newAlarms()}
 	if db.Driver() == store.SQLite {
 		j.driver = riversqlite.New(db.WriterSQL())
 	} else {
@@ -181,9 +182,10 @@ func (j *Jobs) Start(ctx context.Context, w Work) error {
 	if err := j.client.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start the job queue: %w", err)
 	}
-	patrol, stop := context.WithCancel(context.WithoutCancel(ctx))
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	j.stop = stop
-	j.stopped.Go(func() { j.patrolLoop(patrol) })
+	j.stopped.Go(func() { j.patrolLoop(running) })
+	j.stopped.Go(func() { j.alarms.run(running, j.insertNow) })
 	return nil
 }
 
@@ -194,6 +196,7 @@ func (j *Jobs) Stop(ctx context.Context) error {
 		return nil
 	}
 	j.stop()
+	j.alarms.stop()
 	j.stopped.Wait()
 	if err := j.client.Stop(ctx); err == nil {
 		return nil
@@ -203,87 +206,47 @@ func (j *Jobs) Stop(ctx context.Context) error {
 	return j.client.StopAndCancel(hard)
 }
 
-// EnqueueExecute wakes the sender for an action at a time. The job exists if and only if
-// the transaction commits.
+// EnqueueExecute wakes the sender for an action at a time, within a fraction of a second
+// of it. It does so if and only if the transaction commits, and the action has to be due
+// at that time by its row: when this host stops before, another host or the next start
+// finds it there.
 func (j *Jobs) EnqueueExecute(ctx context.Context, tx *store.Tx, actionID string, at time.Time) error {
-	return j.insert(ctx, tx, executeArgs{ActionID: actionID}, &river.InsertOpts{ScheduledAt: j.later(at)})
+	args := executeArgs{ActionID: actionID}
+	now, err := tx.Now(ctx)
+	if err != nil {
+		return err
+	}
+	if wait := at.Sub(now); wait > 0 {
+		tx.AfterCommit(func() { j.alarms.add(args, at, wait) })
+		return nil
+	}
+	return j.insert(ctx, tx, args)
 }
 
 // EnqueueAdvance wakes the background work of a run.
 func (j *Jobs) EnqueueAdvance(ctx context.Context, tx *store.Tx, runID string) error {
-	return j.insert(ctx, tx, advanceArgs{RunID: runID}, nil)
+	return j.insert(ctx, tx, advanceArgs{RunID: runID})
 }
 
-// later leaves out times that have come: a job without a time is worked off at once, one
-// with a time waits for River's scheduler.
-func (j *Jobs) later(at time.Time) time.Time {
-	if !at.After(j.clock.Now()) {
-		return time.Time{}
-	}
-	return at
-}
-
-func (j *Jobs) insert(ctx context.Context, tx *store.Tx, args river.JobArgs, opts *river.InsertOpts) error {
-	if _, err := j.client.InsertTx(ctx, tx.SQL(), args, opts); err != nil {
+func (j *Jobs) insert(ctx context.Context, tx *store.Tx, args river.JobArgs) error {
+	if _, err := j.client.InsertTx(ctx, tx.SQL(), args, nil); err != nil {
 		return fmt.Errorf("enqueue %s: %w", args.Kind(), err)
 	}
 	return nil
 }
 
-// patrolLoop looks regularly for what no job stands for. Every host does it: all of it
-// is compare-and-swap, so that two patrols find nothing twice.
-func (j *Jobs) patrolLoop(ctx context.Context) {
-	ticker := time.NewTicker(patrolEvery)
-	defer ticker.Stop()
-	for {
-		if err := j.Patrol(ctx); err != nil && ctx.Err() == nil {
-			j.log.Error("patrol failed", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+// insertNow enqueues what an alarm was set for. What cannot be enqueued is found by the
+// patrol.
+func (j *Jobs) insertNow(ctx context.Context, jobs []river.JobArgs) {
+	params := make([]river.InsertManyParams, len(jobs))
+	for i, args := range jobs {
+		params[i] = river.InsertManyParams{Args: args}
 	}
-}
-
-// Patrol expires, sweeps and wakes again what was forgotten, once.
-func (j *Jobs) Patrol(ctx context.Context) error {
-	if _, err := j.work.Expire(ctx); err != nil {
-		return fmt.Errorf("expire: %w", err)
-	}
-	if err := j.work.Sweep(ctx); err != nil {
-		return fmt.Errorf("sweep: %w", err)
-	}
-	now, err := j.db.Now(ctx)
-	if err != nil {
-		return err
-	}
-	actions, err := j.db.SystemDueActions(ctx, now.Add(-forgotten), patrolBatch)
-	if err != nil {
-		return err
-	}
-	runs, err := j.db.SystemRunsToAdvance(ctx, now, patrolBatch)
-	if err != nil {
-		return err
-	}
-	var args []river.InsertManyParams
-	once := func(queue string) *river.InsertOpts {
-		return &river.InsertOpts{Queue: queue, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByPeriod: time.Minute}}
-	}
-	for _, a := range actions {
-		args = append(args, river.InsertManyParams{Args: executeArgs{ActionID: a.ID}, InsertOpts: once(queueExecute)})
-	}
-	for _, r := range runs {
-		if now.Sub(r.UpdatedAt.Time) > forgotten {
-			args = append(args, river.InsertManyParams{Args: advanceArgs{RunID: r.ID}, InsertOpts: once(queueAdvance)})
-		}
-	}
-	if len(args) == 0 {
-		return nil
-	}
-	return j.db.InTx(ctx, func(ctx context.Context, tx *store.Tx) error {
-		_, err := j.client.InsertManyTx(ctx, tx.SQL(), args)
+	err := j.db.InTx(ctx, func(ctx context.Context, tx *store.Tx) error {
+		_, err := j.client.InsertManyTx(ctx, tx.SQL(), params)
 		return err
 	})
+	if err != nil && ctx.Err() == nil {
+		j.log.Warn("due jobs not enqueued; the patrol does it", "jobs", len(jobs), "error", err)
+	}
 }

@@ -176,7 +176,7 @@ func (s *Server) surfaces() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := web.New(web.Deps{Auth: s.Auth, Runs: s.Runs, Approval: s.Approval, Tools: s.Dispatcher, Audit: s.Audit, Clock: s.Clock, Log: s.Log, BaseURL: c.BaseURL,
+	pages, err := web.New(web.Deps{Auth: s.Auth, Runs: s.Runs, Approval: s.Approval, Tools: s.Dispatcher, Connectors: s.Connectors, Audit: s.Audit, Clock: s.Clock, Log: s.Log, BaseURL: c.BaseURL,
 		Banner: "Plugins run unjailed: only those of this repository are loaded."})
 	if err != nil {
 		return nil, err
@@ -228,7 +228,14 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := s.Plugins.Start(ctx); err != nil {
 		return err
 	}
-	return s.Jobs.Start(ctx, jobs.Work{Execute: s.Executor.Run, Advance: s.Dispatcher.Advance, Expire: s.Approval.ExpireDue, Sweep: s.sweep})
+	return s.Jobs.Start(ctx, jobs.Work{Execute: s.Executor.Run, Advance: s.Dispatcher.Advance, Expire: s.Approval.ExpireDue, Sweep: s.sweep, Purge: s.purge})
+}
+
+func (s *Server) purge(ctx context.Context) error {
+	_, err := s.Auth.Purge(ctx)
+	_, err2 := replay.New(s.DB, s.Clock).Purge(ctx)
+	_, err3 := s.Events.Purge(ctx)
+	return errors.Join(err, err2, err3)
 }
 
 func (s *Server) sweep(ctx context.Context) error {

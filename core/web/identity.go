@@ -17,7 +17,7 @@ func (s *Site) setupForm(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.show(w, r, core.Anonymous(), http.StatusOK, "setup", page{Title: "Set up", Data: map[string]string{"Setup": token}})
+	s.show(w, r, core.Anonymous(), http.StatusOK, "setup", page{Title: "Set up", Data: map[string]any{"Setup": token, "Min": auth.MinPassword}})
 }
 
 func (s *Site) setup(w http.ResponseWriter, r *http.Request) {
@@ -29,7 +29,7 @@ func (s *Site) setup(w http.ResponseWriter, r *http.Request) {
 	}
 	_, err := s.Auth.Init(r.Context(), auth.Init{Email: email, Password: password, SetupToken: token, IP: addressOf(r)})
 	if core.IsKind(err, core.KindInvalid) {
-		s.show(w, r, core.Anonymous(), http.StatusUnprocessableEntity, "setup", page{Title: "Set up", Problem: problemOf(err), Data: map[string]string{"Setup": token, "Email": email}})
+		s.show(w, r, core.Anonymous(), http.StatusUnprocessableEntity, "setup", page{Title: "Set up", Problem: problemOf(err), Data: map[string]any{"Setup": token, "Email": email, "Min": auth.MinPassword}})
 		return
 	}
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Site) signInForm(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	data := map[string]any{"Next": local(q.Get("next")), "Again": q.Get("again") != ""}
 	if p, err := s.Auth.FromCookie(r); err == nil {
-		data["Email"] = p.Label
+		data["Email"] = p.Label // the usual case: the session is only too old to decide
 	}
 	if ready, err := s.Auth.Initialised(r.Context()); err == nil && !ready {
 		s.fail(w, r, core.Errf(core.KindForbidden, "not_set_up", "Nobody has set this installation up. Open the address that the host printed when it started, or run `sallyport init`."))
@@ -65,7 +65,7 @@ func (s *Site) enter(w http.ResponseWriter, r *http.Request, email, password, ne
 			s.fail(w, r, err)
 			return
 		}
-		s.show(w, r, core.Anonymous(), e.Kind.Status(), "signin", page{Title: "Sign in", Problem: problemOf(err), Data: map[string]any{"Next": next, "Email": email, "Again": false}})
+		s.show(w, r, core.Anonymous(), e.Kind.Status(), "signin", page{Title: "Sign in", Problem: problemOf(err), Data: map[string]any{"Next": next, "Email": email, "Again": r.PostFormValue("again") != ""}})
 		return
 	}
 	if old, err := s.Auth.FromCookie(r); err == nil { // signing in again ends the session before
@@ -82,16 +82,4 @@ func (s *Site) signOut(w http.ResponseWriter, r *http.Request, p core.Principal)
 	}
 	s.Auth.ClearCookie(w)
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
-}
-
-func problemOf(err error) *problem {
-	e := core.AsError(err)
-	pr := &problem{Title: heading(e.Kind) + ".", Detail: e.Detail}
-	for _, f := range e.Fields {
-		pr.Detail += " " + f.Message
-	}
-	if e.Next != nil {
-		pr.Cure = e.Next.Reason
-	}
-	return pr
 }

@@ -2,12 +2,17 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
 
 	"github.com/sallyport-dev/sallyport/core"
 )
+
+// followEvery is how often a page loads itself again after its reader asked for that.
+// Without being asked no page does: it would take the place from who reads on.
+const followEvery = 3
 
 func (s *Site) inbox(w http.ResponseWriter, r *http.Request, p core.Principal) {
 	var waiting []core.Run
@@ -19,7 +24,20 @@ func (s *Site) inbox(w http.ResponseWriter, r *http.Request, p core.Principal) {
 		}
 		waiting = append(waiting, runs.Items...)
 	}
-	s.show(w, r, p, http.StatusOK, "inbox", page{Title: "Inbox", Refresh: 60, Data: map[string]any{"Runs": waiting}})
+	open := 0
+	for _, run := range waiting {
+		open += openOf(run.Counts)
+	}
+	pg := page{Title: "Inbox", Section: "inbox", Data: map[string]any{"Runs": waiting, "Open": open}}
+	if open > 0 {
+		pg.Title = fmt.Sprintf("(%d) Inbox", open)
+	}
+	s.show(w, r, p, http.StatusOK, "inbox", pg)
+}
+
+// openOf counts what waits for a decision.
+func openOf(counts core.RunCounts) int {
+	return counts[string(core.ActionStatusPending)] + counts[string(core.ActionStatusProposed)]
 }
 
 func (s *Site) runs(w http.ResponseWriter, r *http.Request, p core.Principal) {
@@ -28,7 +46,7 @@ func (s *Site) runs(w http.ResponseWriter, r *http.Request, p core.Principal) {
 		s.fail(w, r, err)
 		return
 	}
-	s.show(w, r, p, http.StatusOK, "runs", page{Title: "Runs", Data: map[string]any{"Runs": runs.Items, "Next": runs.NextCursor}})
+	s.show(w, r, p, http.StatusOK, "runs", page{Title: "Runs", Section: "runs", Data: map[string]any{"Runs": runs.Items, "Next": runs.NextCursor}})
 }
 
 func (s *Site) run(w http.ResponseWriter, r *http.Request, p core.Principal) {
@@ -54,12 +72,29 @@ func (s *Site) run(w http.ResponseWriter, r *http.Request, p core.Principal) {
 		s.fail(w, r, err)
 		return
 	}
-	pg := page{Title: "Run", Data: map[string]any{"Run": run, "Assets": assets.Items, "Evidence": evidence.Items, "Actions": actions.Items}}
-	switch run.Status {
-	case core.RunStatusCreated, core.RunStatusGathering, core.RunStatusDrafting, core.RunStatusExecuting:
-		pg.Refresh = 3 // progress without scripts
+	moving := run.Status == core.RunStatusCreated || run.Status == core.RunStatusGathering || run.Status == core.RunStatusDrafting || run.Status == core.RunStatusExecuting
+	following := moving && r.URL.Query().Get("follow") != ""
+	pg := page{Title: "Run: " + shorten(run.Goal), Section: "runs", Data: map[string]any{"Run": run, "Assets": assets.Items, "Evidence": evidence.Items, "MoreEvidence": evidence.NextCursor != "",
+		"Actions": inOrder(actions.Items), "Moving": moving, "Following": following}}
+	if following {
+		pg.Refresh = followEvery
 	}
 	s.show(w, r, p, http.StatusOK, "run", pg)
+}
+
+func (s *Site) connectors(w http.ResponseWriter, r *http.Request, p core.Principal) {
+	all, err := s.Connectors.Catalog(r.Context(), p)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	connected := 0
+	for _, c := range all {
+		if c.Status == core.ConnectorStatusConnected {
+			connected++
+		}
+	}
+	s.show(w, r, p, http.StatusOK, "connectors", page{Title: fmt.Sprintf("Connectors (%d of %d connected)", connected, len(all)), Section: "connectors", Data: map[string]any{"Connectors": all, "Connected": connected}})
 }
 
 func (s *Site) audit(w http.ResponseWriter, r *http.Request, p core.Principal) {
@@ -72,7 +107,7 @@ func (s *Site) audit(w http.ResponseWriter, r *http.Request, p core.Principal) {
 		s.fail(w, r, err)
 		return
 	}
-	s.show(w, r, p, http.StatusOK, "audit", page{Title: "Audit", Data: map[string]any{"Entries": entries.Items, "Next": entries.NextCursor}})
+	s.show(w, r, p, http.StatusOK, "audit", page{Title: "Audit", Section: "audit", Data: map[string]any{"Entries": entries.Items, "Next": entries.NextCursor}})
 }
 
 // listOf lists what belongs to the principal's workspace. The log names workspaces by a

@@ -1,12 +1,9 @@
 package web
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -14,68 +11,20 @@ import (
 	"github.com/sallyport-dev/sallyport/core"
 )
 
-// showLimit is the most that is shown of one request. What was not shown whole cannot
-// be approved on the page.
-const showLimit = 256 << 10
-
-// actionView is an action as the review page shows it.
-type actionView struct {
-	core.Action
-	Steps                                      []stepView
-	ManualTask                                 *manualView
-	Explanation                                string
-	Warnings                                   []string
-	Genericity                                 *core.GenericityRisk
-	Evidence                                   []core.Evidence
-	Fields                                     []fieldView
-	Whole                                      bool // everything that leaves is on the page
-	CanDecide, CanRevoke, CanFinish, CanSettle bool
-	ApproveLabel                               string
+// reviewData is what the review page shows of a run.
+type reviewData struct {
+	Run     *core.Run
+	Actions []actionView
+	// Open is how many wait; Coverable how many one approval of the run covers, 0 where
+	// not all of what waits is on the page.
+	Open, Coverable      int
+	MayApprove, MayWrite bool
+	Following, Moving    bool
+	Timeline             []moment
 }
 
-// pairView is a name and a value.
-type pairView struct{ Name, Value string }
-
-// stepView is one request, exactly.
-type stepView struct {
-	Method, URL, Body, SHA256, Added, Note string
-	Headers                                []pairView
-	Bytes                                  int
-	Mail                                   *mailView
-}
-
-// mailView is a mail as a reader would see it; the exact bytes stand beside it.
-type mailView struct{ From, To, Subject, Text string }
-
-type manualView struct {
-	Title, Text, OpenURL string
-	Fields               []pairView
-	Checklist            []string
-}
-
-// fieldView is one text of an action's input that a person may edit.
-type fieldView struct {
-	ID, Name, Value string
-	Long            bool
-}
-
-// preview is what core drew from the sealed bytes.
-type preview struct {
-	Warnings              []string
-	UnverifiedExplanation string
-	Manual                *manualView
-	Steps                 []struct {
-		Transport, Method, URL, Server, TLS, From, Subject, Text string
-		Body, BodyEncoding, Message, MessageEncoding             string
-		BodyBytes, MessageBytes                                  int
-		To, AddedBySender                                        []string
-		Headers                                                  []pairView
-		ContentSha256                                            string
-	}
-}
-
-// event is a line of the timeline.
-type event struct {
+// moment is a line of the timeline.
+type moment struct {
 	At   time.Time
 	Text string
 }
@@ -107,24 +56,51 @@ func (s *Site) showReview(w http.ResponseWriter, r *http.Request, p core.Princip
 		s.fail(w, r, err)
 		return
 	}
-	open, coverable := 0, 0
+	d := reviewData{Run: run, Actions: views, MayApprove: p.Can(core.ScopeActionsApprove), MayWrite: p.Can(core.ScopeRunsWrite), Timeline: timeline(run, actions.Items)}
+	d.Open, d.Coverable = tally(views)
+	for _, a := range actions.Items {
+		d.Moving = d.Moving || a.Status == core.ActionStatusClaimed || a.Status == core.ActionStatusSending || a.Status == core.ActionStatusApproved && a.Executor == core.ActionExecutorConnector
+	}
+	pg := page{Title: "Review: " + shorten(run.Goal), Section: "inbox", Problem: pr, Data: &d}
+	if d.Open > 0 {
+		pg.Title = fmt.Sprintf("(%d) %s", d.Open, pg.Title)
+	}
+	if d.Moving && r.Method == http.MethodGet && r.URL.Query().Get("follow") != "" {
+		d.Following, pg.Refresh = true, followEvery
+	}
+	s.show(w, r, p, status, "review", pg)
+}
+
+// tally counts what waits, and what one approval of the run would cover: all of it but
+// what is decided on by itself, and nothing where something is not on the page.
+func tally(views []actionView) (open, coverable int) {
+	whole := true
 	for _, v := range views {
-		if v.CanDecide {
-			open++
-			if v.Whole && v.Policy.Proof != core.ActionPolicyProofP3 {
-				coverable++
-			}
+		if !v.CanDecide {
+			continue
+		}
+		open++
+		whole = whole && v.Whole
+		if v.Policy.Proof != core.ActionPolicyProofP3 {
+			coverable++
 		}
 	}
-	if open > coverable { // approving all needs all on the page
+	if !whole {
 		coverable = 0
 	}
-	data := map[string]any{"Run": run, "Actions": views, "Open": open, "Coverable": coverable, "MayDecide": p.Can(core.ScopeActionsApprove), "Timeline": timeline(run, actions.Items)}
-	s.show(w, r, p, status, "review", page{Title: "Review", Problem: pr, Data: data})
+	return open, coverable
 }
 
 func (s *Site) actionViews(r *http.Request, p core.Principal, runID string, actions []core.Action) ([]actionView, error) {
 	ctx := r.Context()
+	assets, err := s.Runs.Assets(ctx, p, core.Query{RunID: runID, Limit: core.MaxLimit})
+	if err != nil {
+		return nil, err
+	}
+	drafts := map[string]core.Asset{}
+	for _, a := range assets.Items {
+		drafts[a.ID] = a
+	}
 	found, err := s.Runs.EvidenceOf(ctx, p, core.Query{RunID: runID, Limit: core.MaxLimit})
 	if err != nil {
 		return nil, err
@@ -133,125 +109,62 @@ func (s *Site) actionViews(r *http.Request, p core.Principal, runID string, acti
 	for _, e := range found.Items {
 		evidence[e.ID] = e
 	}
-	assets, err := s.Runs.Assets(ctx, p, core.Query{RunID: runID, Limit: core.MaxLimit})
-	if err != nil {
-		return nil, err
-	}
-	risks := map[string]*core.GenericityRisk{}
-	for _, a := range assets.Items {
-		risks[a.ID] = a.GenericityRisk
-	}
+	room := &budget{left: pageLimit}
 	views := make([]actionView, 0, len(actions))
-	for _, a := range actions {
-		v, err := viewOf(a)
+	for _, a := range inOrder(actions) {
+		v, err := viewOf(a, room)
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range a.EvidenceIds {
-			if e, ok := evidence[id]; ok {
-				v.Evidence = append(v.Evidence, e)
-			}
-		}
 		for _, ref := range a.AssetRefs {
-			if risk := risks[ref.ID]; risk != nil && (v.Genericity == nil || risk.Score > v.Genericity.Score) {
+			draft := drafts[ref.ID]
+			if risk := draft.GenericityRisk; risk != nil && (v.Genericity == nil || risk.Score > v.Genericity.Score) {
 				v.Genericity = risk
 			}
+			v.Claims = append(v.Claims, claimsOf(draft)...)
+		}
+		for _, id := range a.EvidenceIds {
+			e, ok := evidence[id]
+			if !ok { // a run may have more than a page of it
+				one, err := s.Runs.Evidence(ctx, p, id)
+				if core.IsKind(err, core.KindNotFound) {
+					continue
+				}
+				if err != nil {
+					return nil, err
+				}
+				e = *one
+			}
+			v.Evidence = append(v.Evidence, e)
 		}
 		views = append(views, v)
 	}
-	sort.SliceStable(views, func(i, j int) bool { return rank(views[i].Action) < rank(views[j].Action) })
 	return views, nil
 }
 
-// rank puts what waits first, and there money, then what cannot be undone.
-func rank(a core.Action) int {
-	n := 0
-	if !a.Status.IsWaiting() {
-		n += 10
-	}
-	if a.Cost.Micros == 0 {
-		n += 2
-	}
-	if a.Reversibility != core.ActionReversibilityIrreversible {
-		n++
-	}
-	return n
-}
-
-// viewOf draws an action from the preview that core made of the sealed bytes.
-func viewOf(a core.Action) (actionView, error) {
-	v := actionView{Action: a, Whole: true, CanDecide: a.Status == core.ActionStatusPending, CanRevoke: a.Status == core.ActionStatusApproved || a.Status == core.ActionStatusClaimed,
-		CanFinish: a.Status == core.ActionStatusApproved && a.Executor == core.ActionExecutorManual, CanSettle: a.Status == core.ActionStatusUnknown}
-	raw, err := json.Marshal(a.Preview)
-	if err != nil {
-		return v, err
-	}
-	var pv preview
-	if err := json.Unmarshal(raw, &pv); err != nil {
-		return v, fmt.Errorf("preview of %s: %w", a.ID, err)
-	}
-	v.Explanation, v.ManualTask, v.Warnings = pv.UnverifiedExplanation, pv.Manual, pv.Warnings
-	for _, st := range pv.Steps {
-		step := stepView{Method: st.Method, URL: st.URL, Headers: st.Headers, Bytes: st.BodyBytes + st.MessageBytes, SHA256: st.ContentSha256, Added: strings.Join(st.AddedBySender, ", "), Body: st.Body}
-		encoding := st.BodyEncoding
-		if st.Transport == "smtp" {
-			step.URL, step.Body, encoding = st.Server, st.Message, st.MessageEncoding
-			step.Headers = nil // they stand in the message
-			step.Mail = &mailView{From: st.From, To: strings.Join(st.To, ", "), Subject: st.Subject, Text: st.Text}
-		}
-		switch encoding {
-		case "base64":
-			step.Note = "These bytes are not text; they are shown in base64."
-		case "escaped":
-			step.Note = "Some characters cannot be seen; they are shown as escapes."
-		}
-		if len(step.Body) > showLimit {
-			step.Body, step.Note, v.Whole = step.Body[:showLimit], fmt.Sprintf("Only the first %d KiB are shown.", showLimit>>10), false
-		}
-		v.Steps = append(v.Steps, step)
-	}
-	if v.ManualTask == nil && len(v.Steps) == 0 {
-		v.Whole = false
-	}
-	v.ApproveLabel = label(a)
-	v.Fields = fieldsOf(a)
-	return v, nil
-}
-
-// label names the act on the button.
-func label(a core.Action) string {
-	switch {
-	case a.Executor == core.ActionExecutorManual:
-		return "Approve for posting by hand"
-	case a.Kind == "email.send":
-		return "Approve and send 1 e-mail"
-	case a.Kind == "post.publish":
-		return "Approve and publish 1 post"
-	}
-	return "Approve and send"
-}
-
-// fieldsOf lists the texts of the input, in order of their names.
-func fieldsOf(a core.Action) []fieldView {
-	var out []fieldView
-	for name, value := range a.Input {
-		if text, ok := value.(string); ok {
-			out = append(out, fieldView{ID: "f-" + a.ID + "-" + base64.RawURLEncoding.EncodeToString([]byte(name)), Name: name, Value: text, Long: len(text) > 80 || strings.Contains(text, "\n")})
+// claimsOf are the claims of a draft, what does not hold first.
+func claimsOf(a core.Asset) []core.Claim {
+	var out []core.Claim
+	for _, c := range a.Claims {
+		if c.Verdict != core.AssetClaimsElemVerdictNotAClaim {
+			out = append(out, c)
 		}
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	sort.SliceStable(out, func(i, j int) bool {
+		return out[i].Verdict != core.AssetClaimsElemVerdictSupported && out[j].Verdict == core.AssetClaimsElemVerdictSupported
+	})
 	return out
 }
 
-func timeline(run *core.Run, actions []core.Action) []event {
-	out := []event{{run.CreatedAt, "Asked by " + run.CreatedBy.Label}}
+func timeline(run *core.Run, actions []core.Action) []moment {
+	out := []moment{{run.CreatedAt, "Asked by " + run.CreatedBy.Label}}
 	for _, a := range actions {
-		out = append(out, event{a.CreatedAt, "Proposed: " + a.Title})
+		out = append(out, moment{a.CreatedAt, "Proposed: " + a.Title})
 		for _, d := range a.Decisions {
-			out = append(out, event{d.At, fmt.Sprintf("%s by %s: %s", d.Decision, d.By.Label, a.Title)})
+			out = append(out, moment{d.At, fmt.Sprintf("%s by %s: %s", sentence(d.Decision), d.By.Label, a.Title)})
 		}
 		if x := a.Execution; x != nil && x.FinishedAt != nil {
-			out = append(out, event{*x.FinishedAt, fmt.Sprintf("%s: %s", a.Status, a.Title)})
+			out = append(out, moment{*x.FinishedAt, fmt.Sprintf("%s: %s", sentence(a.Status), a.Title)})
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].At.Before(out[j].At) })

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -19,24 +21,36 @@ var files embed.FS
 // pair hands the page and one of its items to a nested template.
 type pair struct{ Page, Item any }
 
-// funcs are the functions of the templates, bound to the time of the request.
-func funcs(now time.Time) template.FuncMap {
+// funcs are the functions of the templates.
+func funcs(clock core.Clock) template.FuncMap {
 	return template.FuncMap{
-		"visible": visible,
-		"words":   func(v any) string { return strings.ReplaceAll(fmt.Sprint(v), "_", " ") },
-		"ago":     func(v any) string { return relative(v, now) },
-		"stamp":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-		"json":    indent,
-		"tone":    tone,
-		"plural":  plural,
-		"undo":    undo,
-		"money":   money,
-		"proof":   proof,
-		"waiting": func(counts core.RunCounts) int {
-			return counts[string(core.ActionStatusPending)] + counts[string(core.ActionStatusProposed)]
-		},
-		"pair": func(page, item any) pair { return pair{page, item} },
+		"visible":  visible,
+		"plain":    plain,
+		"words":    words,
+		"sentence": sentence,
+		"ago":      func(v any) string { return relative(v, clock.Now()) },
+		"stamp":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+		"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"parts":    parts,
+		"tone":     tone,
+		"plural":   plural,
+		"undo":     undo,
+		"money":    money,
+		"proof":    proof,
+		"open":     openOf,
+		"pair":     func(page, item any) pair { return pair{page, item} },
 	}
+}
+
+func words(v any) string { return strings.ReplaceAll(fmt.Sprint(v), "_", " ") }
+
+// sentence is words with a capital letter at the start.
+func sentence(v any) string {
+	text := words(v)
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 func plural(n int, one, many string) string {
@@ -92,12 +106,54 @@ func isHidden(r rune) bool {
 	return false
 }
 
-func indent(v any) string {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err.Error()
+// plain is visible for places that hold text only, as titles and labels.
+func plain(v any) string {
+	var b strings.Builder
+	for _, r := range fmt.Sprint(v) {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			b.WriteByte(' ')
+		case isHidden(r) || r == utf8.RuneError:
+			fmt.Fprintf(&b, `\u{%04X}`, r)
+		default:
+			b.WriteRune(r)
+		}
 	}
-	return string(b)
+	return b.String()
+}
+
+// shorten is plain, cut for a title.
+func shorten(text string) string {
+	runes := []rune(plain(text))
+	if len(runes) <= 60 {
+		return string(runes)
+	}
+	return string(runes[:59]) + "…"
+}
+
+// parts lays the content of a draft out by its names: texts as they are, the rest as JSON.
+func parts(content core.AssetContent) []pairView {
+	var out []pairView
+	for _, name := range slices.Sorted(maps.Keys(content)) {
+		text, ok := content[name].(string)
+		if !ok {
+			var b strings.Builder
+			enc := json.NewEncoder(&b)
+			enc.SetEscapeHTML(false)
+			enc.SetIndent("", "  ")
+			if err := enc.Encode(content[name]); err != nil {
+				b.WriteString(err.Error())
+			}
+			text = strings.TrimSpace(b.String())
+		}
+		whole := true
+		text = (&budget{left: showLimit}).take(text, &whole)
+		if !whole {
+			text += "\n… the rest is in the interface for programs"
+		}
+		out = append(out, pairView{Name: name, Value: text})
+	}
+	return out
 }
 
 func relative(v any, now time.Time) string {
@@ -136,11 +192,11 @@ func relative(v any, now time.Time) string {
 // tone picks the colour of a tag; the word itself carries the meaning.
 func tone(v any) string {
 	switch fmt.Sprint(v) {
-	case "succeeded", "completed", "approved", "supported", "low", "ok", "measuring":
+	case "succeeded", "completed", "approved", "supported", "low", "ok", "measuring", "connected":
 		return "ok"
-	case "pending", "proposed", "awaiting_approval", "partially_approved", "partial", "medium", "claimed", "sending", "executing":
+	case "pending", "proposed", "awaiting_approval", "partially_approved", "partial", "medium", "claimed", "sending", "executing", "needs_reauth", "connecting":
 		return "warn"
-	case "failed", "unknown", "rejected", "revoked", "expired", "cancelled", "needs_attention", "unsupported", "contradicted", "high", "refused":
+	case "failed", "unknown", "rejected", "revoked", "expired", "cancelled", "needs_attention", "unsupported", "contradicted", "high", "refused", "error":
 		return "bad"
 	}
 	return ""

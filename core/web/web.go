@@ -1,19 +1,17 @@
 // Package web serves the pages on which people set up, sign in, look and decide. Every
-// page works without scripts: forms post and redirect. A GET changes nothing. Text of
+// page works without scripts: forms post and redirect. A GET decides nothing. Text of
 // plugins, providers and callers is text: it is escaped, and characters that hide or
 // reorder are shown as escapes.
 package web
 
 import (
-	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"html/template"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 
 	"github.com/go-chi/chi/v5"
 
@@ -25,16 +23,25 @@ import (
 	"github.com/sallyport-dev/sallyport/core/tool"
 )
 
+// maxForm is the largest form that is read. An edit posts every text of an input.
+const maxForm = 2 << 20
+
+// Connectors tells what a workspace is connected to.
+type Connectors interface {
+	Catalog(ctx context.Context, p core.Principal) ([]core.Connector, error)
+}
+
 // Deps is what the pages stand on.
 type Deps struct {
-	Auth     *auth.Service
-	Runs     *run.Service
-	Approval *approval.Service
-	Tools    *tool.Dispatcher
-	Audit    *audit.Log
-	Clock    core.Clock
-	Log      *slog.Logger
-	BaseURL  string
+	Auth       *auth.Service
+	Runs       *run.Service
+	Approval   *approval.Service
+	Tools      *tool.Dispatcher
+	Connectors Connectors // the page of connectors is left out when nil
+	Audit      *audit.Log
+	Clock      core.Clock
+	Log        *slog.Logger
+	BaseURL    string
 	// Banner is shown on every page, for example that plugins run unjailed; may be empty.
 	Banner string
 }
@@ -49,33 +56,29 @@ type Site struct {
 // New parses the templates and returns the handler of every page.
 func New(d Deps) (http.Handler, error) {
 	s := &Site{Deps: d, pages: map[string]*template.Template{}}
-	for _, name := range []string{"setup", "signin", "inbox", "runs", "run", "review", "audit", "message"} {
-		t, err := template.New(name).Funcs(funcs(d.Clock.Now())).ParseFS(files, "templates/layout.html", "templates/run.html", "templates/"+name+".html")
+	for _, name := range []string{"setup", "signin", "inbox", "runs", "run", "review", "connectors", "audit", "message"} {
+		t, err := template.New(name).Funcs(funcs(d.Clock)).ParseFS(files, "templates/layout.html", "templates/parts.html", "templates/"+name+".html")
 		if err != nil {
 			return nil, err
 		}
 		s.pages[name] = t
 	}
-	css, err := files.ReadFile("static/app.css")
-	if err != nil {
-		return nil, err
+	sum := sha256.New()
+	for _, name := range []string{"app.css", "icon.svg"} {
+		b, err := files.ReadFile("static/" + name)
+		if err != nil {
+			return nil, err
+		}
+		sum.Write(b)
 	}
-	sum := sha256.Sum256(css)
-	s.assets = hex.EncodeToString(sum[:6])
-	return s.routes()
+	s.assets = hex.EncodeToString(sum.Sum(nil)[:6])
+	return s.routes(), nil
 }
 
-func (s *Site) routes() (http.Handler, error) {
-	static, err := fs.Sub(files, "static")
-	if err != nil {
-		return nil, err
-	}
+func (s *Site) routes() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.headers, http.NewCrossOriginProtection().Handler)
-	r.Get("/static/*", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-		http.StripPrefix("/static/", http.FileServerFS(static)).ServeHTTP(w, r)
-	})
+	r.Use(s.headers, s.sameOrigin)
+	r.Get("/static/{file:app.css|icon.svg}", s.static)
 	r.Get("/", s.home)
 	r.Get("/setup", s.setupForm)
 	r.Post("/setup", s.setup)
@@ -85,17 +88,29 @@ func (s *Site) routes() (http.Handler, error) {
 	r.Get("/runs", s.person(s.runs))
 	r.Get("/runs/{id}", s.person(s.run))
 	r.Get("/review/{id}", s.person(s.review))
+	if s.Connectors != nil {
+		r.Get("/connectors", s.person(s.connectors))
+	}
 	r.Get("/audit", s.person(s.audit))
 	r.Post("/logout", s.form(s.signOut))
 	r.Post("/review/{id}/{verb:approve|reject}", s.form(s.decideRun))
 	r.Post("/actions/{id}/{verb:approve|reject|revoke}", s.form(s.decideAction))
 	r.Post("/actions/{id}/edit", s.form(s.edit))
+	r.Post("/actions/{id}/retry", s.form(s.retry))
 	r.Post("/actions/{id}/done", s.form(s.done))
 	r.Post("/actions/{id}/reconcile", s.form(s.reconcile))
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, core.Errf(core.KindNotFound, "no_such_page", "There is no page at this address."))
 	})
-	return r, nil
+	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		s.showMessage(w, r, http.StatusMethodNotAllowed, "That did not work", "This address takes another kind of request. Use the buttons of the pages.")
+	})
+	return r
+}
+
+func (s *Site) static(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable") // the address carries the version
+	http.ServeFileFS(w, r, files, "static/"+chi.URLParam(r, "file"))
 }
 
 // headers keeps scripts, frames, foreign resources and the referrer out of every page.
@@ -107,24 +122,22 @@ func (s *Site) headers(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		next.ServeHTTP(w, r)
 	})
 }
 
-// page is what every template gets.
-type page struct {
-	Title, Assets, Banner, User, Token string
-	Role                               core.UserRole
-	SignedIn                           bool
-	Refresh                            int // seconds until the page loads itself again; 0 never
-	Problem                            *problem
-	Notice                             string
-	Data                               any
+// sameOrigin refuses posts that another site's page began. Requests without any origin
+// come from no browser; they still need the token of a form.
+func (s *Site) sameOrigin(next http.Handler) http.Handler {
+	guard := http.NewCrossOriginProtection()
+	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.showMessage(w, r, http.StatusForbidden, "Not allowed", "This form was sent by a page of another site. Nothing was changed.")
+	}))
+	return guard.Handler(next)
 }
-
-type problem struct{ Title, Detail, Cure string }
 
 type handler func(w http.ResponseWriter, r *http.Request, p core.Principal)
 
@@ -133,7 +146,11 @@ func (s *Site) person(next handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p, err := s.Auth.FromCookie(r)
 		if core.IsKind(err, core.KindUnauthenticated) {
-			http.Redirect(w, r, "/login?next="+template.URLQueryEscaper(r.URL.RequestURI()), http.StatusSeeOther)
+			back := "/inbox"
+			if r.Method == http.MethodGet {
+				back = r.URL.RequestURI()
+			}
+			http.Redirect(w, r, signInAt(back, false), http.StatusSeeOther)
 			return
 		}
 		if err != nil {
@@ -149,7 +166,7 @@ func (s *Site) person(next handler) http.HandlerFunc {
 func (s *Site) form(next handler) http.HandlerFunc {
 	return s.person(func(w http.ResponseWriter, r *http.Request, p core.Principal) {
 		if err := r.ParseForm(); err != nil {
-			s.fail(w, r, core.Errf(core.KindTooLarge, "form_too_large", "The form is too large or broken."))
+			s.fail(w, r, core.Errf(core.KindTooLarge, "form_too_large", "The form is too large or broken. Nothing was changed."))
 			return
 		}
 		if err := s.Auth.CheckFormToken(p, r.PostFormValue("token")); err != nil {
@@ -166,66 +183,4 @@ func addressOf(r *http.Request) string {
 		return r.RemoteAddr
 	}
 	return host
-}
-
-// show renders a page; nothing is written before the whole page is there.
-func (s *Site) show(w http.ResponseWriter, r *http.Request, p core.Principal, status int, name string, pg page) {
-	pg.Assets, pg.Banner = s.assets, s.Banner
-	if p.Kind == core.ActorKindPerson {
-		pg.SignedIn, pg.User, pg.Role, pg.Token = true, p.Label, p.Role, s.Auth.FormToken(p)
-	}
-	var b bytes.Buffer
-	t, err := s.pages[name].Clone()
-	if err == nil {
-		err = t.Funcs(funcs(s.Clock.Now())).ExecuteTemplate(&b, "layout", pg)
-	}
-	if err != nil {
-		s.Log.Error("page not drawn", "page", name, "error", err)
-		http.Error(w, "This page could not be drawn. The log says why.", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	if r.Method != http.MethodHead {
-		_, _ = b.WriteTo(w)
-	}
-}
-
-// fail shows an error as a page.
-func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
-	e := core.AsError(err)
-	if e.Kind == core.KindInternal {
-		s.Log.Error("page failed", "path", r.URL.Path, "error", err)
-	}
-	p, _ := s.Auth.FromCookie(r)
-	data := map[string]string{"Heading": heading(e.Kind), "Text": e.Detail, "Link": "/inbox", "LinkText": "To the inbox"}
-	s.show(w, r, p, e.Kind.Status(), "message", page{Title: heading(e.Kind), Data: data})
-}
-
-func heading(k core.ErrorKind) string {
-	switch k {
-	case core.KindNotFound:
-		return "Not found"
-	case core.KindForbidden:
-		return "Not allowed"
-	case core.KindConflict, core.KindPrecondition:
-		return "Something changed meanwhile"
-	case core.KindGone:
-		return "Too late"
-	case core.KindRateLimited:
-		return "Too many attempts"
-	case core.KindUnavailable:
-		return "Not available right now"
-	case core.KindInternal:
-		return "Something failed on our side"
-	}
-	return "That did not work"
-}
-
-// local keeps redirects on this site.
-func local(next string) string {
-	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.HasPrefix(next, "/\\") || strings.ContainsAny(next, "\r\n") {
-		return "/inbox"
-	}
-	return next
 }

@@ -48,6 +48,8 @@ type Work struct {
 	Sweep func(ctx context.Context) error
 	// Purge removes what nobody needs any more; it is called every hour. It may be nil.
 	Purge func(ctx context.Context) error
+	// Webhooks delivers events; nil leaves them in the outbox.
+	Webhooks *Webhooks
 }
 
 // Jobs is the queue of one host.
@@ -136,9 +138,12 @@ func New(db *store.DB, clock core.Clock, log *slog.Logger) (*Jobs, error) {
 	if err := river.AddWorkerSafely(workers, &advanceWorker{jobs: j}); err != nil {
 		return nil, err
 	}
+	if err := river.AddWorkerSafely(workers, &deliverWorker{jobs: j}); err != nil {
+		return nil, err
+	}
 	client, err := river.NewClient(j.driver, &river.Config{
 		ID:                db.HostID(),
-		Queues:            map[string]river.QueueConfig{queueExecute: {MaxWorkers: 8}, queueAdvance: {MaxWorkers: 4}},
+		Queues:            map[string]river.QueueConfig{queueExecute: {MaxWorkers: 8}, queueAdvance: {MaxWorkers: 4}, queueDeliver: {MaxWorkers: 8}},
 		Workers:           workers,
 		FetchCooldown:     cooldown,
 		FetchPollInterval: pollEvery,
@@ -186,6 +191,9 @@ func (j *Jobs) Start(ctx context.Context, w Work) error {
 	j.stop = stop
 	j.stopped.Go(func() { j.patrolLoop(running) })
 	j.stopped.Go(func() { j.alarms.run(running, j.insertNow) })
+	if w.Webhooks != nil {
+		j.stopped.Go(func() { j.fanLoop(running) })
+	}
 	return nil
 }
 

@@ -95,8 +95,8 @@ func (j *Jobs) lookAround(ctx context.Context) error {
 			late = append(late, again(advanceArgs{RunID: r.ID}, queueAdvance))
 		}
 	}
-	if len(late) == 0 {
-		return nil
+	if late, err = j.lookAtDeliveries(ctx, late, now); err != nil || len(late) == 0 {
+		return err
 	}
 	return j.db.InTx(ctx, func(ctx context.Context, tx *store.Tx) error {
 		_, err := j.client.InsertManyTx(ctx, tx.SQL(), late)

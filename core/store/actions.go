@@ -149,6 +149,16 @@ func (r Reader) ActionBriefs(ctx context.Context, ws WorkspaceID, runIDs ...stri
 	})
 }
 
+// ActionBriefs is Reader.ActionBriefs with what this transaction itself wrote; it does
+// not wait for that to be sent.
+func (tx *Tx) ActionBriefs(ctx context.Context, ws WorkspaceID, runIDs ...string) ([]ActionBrief, error) {
+	briefs, err := tx.beside("").ActionBriefs(ctx, ws, runIDs...)
+	if err != nil {
+		return nil, err
+	}
+	return tx.overlay(briefs, ws, runIDs), nil
+}
+
 // CountActions counts the actions of the workspace by status.
 func (r Reader) CountActions(ctx context.Context, ws WorkspaceID) (map[core.ActionStatus]int, error) {
 	var rows []struct {
@@ -223,23 +233,43 @@ func (r Reader) ActionsOfConnection(ctx context.Context, ws WorkspaceID, connect
 // LockAction reads an action and keeps others from changing it until the transaction
 // ends. Lock actions in the order of their identifiers, before their run.
 func (tx *Tx) LockAction(ctx context.Context, ws WorkspaceID, id string) (*Action, error) {
-	return one[Action](ctx, tx.Reader, "action", id, func(q *bun.SelectQuery) *bun.SelectQuery {
+	a, err := one[Action](ctx, tx.Reader, "action", id, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return tx.locked(q.Where("id = ?", id).Where("workspace_id = ?", ws))
 	})
+	if err == nil {
+		tx.hold(a)
+	}
+	return a, err
 }
 
 // LockActionsOfRun reads and locks every action of a run, oldest first.
 func (tx *Tx) LockActionsOfRun(ctx context.Context, ws WorkspaceID, runID string) ([]Action, error) {
-	return all[Action](ctx, tx.Reader, "action", func(q *bun.SelectQuery) *bun.SelectQuery {
+	rows, err := all[Action](ctx, tx.Reader, "action", func(q *bun.SelectQuery) *bun.SelectQuery {
 		return tx.locked(q.Where("workspace_id = ?", ws).Where("run_id = ?", runID).Order("id"))
 	})
+	for i := range rows {
+		tx.hold(&rows[i])
+	}
+	return rows, err
 }
 
 // InsertAction adds an action.
-func (tx *Tx) InsertAction(ctx context.Context, a *Action) error { return insert(ctx, tx, "action", a) }
+func (tx *Tx) InsertAction(ctx context.Context, a *Action) error {
+	if err := insertLater(ctx, tx, "action", a); err != nil {
+		return err
+	}
+	tx.hold(a)
+	tx.wrote(a)
+	return nil
+}
 
 // UpdateAction writes a if it was not changed since it was read. It is the only way an
 // action moves, so that of two hosts which both want to, one is told changed_meanwhile.
 func (tx *Tx) UpdateAction(ctx context.Context, a *Action) error {
-	return swap(ctx, tx, a, "workspace_id", "run_id", "created_by", "created_by_id")
+	if err := swap(ctx, tx, a, "workspace_id", "run_id", "created_by", "created_by_id"); err != nil {
+		return err
+	}
+	tx.hold(a)
+	tx.wrote(a)
+	return nil
 }

@@ -33,7 +33,13 @@ func (tx *Tx) LockLogHead(ctx context.Context) (*LogHead, error) {
 	if tx.head != nil {
 		return tx.head, nil
 	}
-	head, err := one[LogHead](ctx, tx.Reader, "log head", "", func(q *bun.SelectQuery) *bun.SelectQuery { return tx.locked(q.Where("id = 1")) })
+	var head *LogHead
+	var err error
+	if tx.db.driver == Postgres {
+		head, err = tx.lockHead()
+	} else {
+		head, err = tx.LogHead(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -41,12 +47,14 @@ func (tx *Tx) LockLogHead(ctx context.Context) (*LogHead, error) {
 	return head, nil
 }
 
-// SaveLogHead writes the head that LockLogHead returned.
-func (tx *Tx) SaveLogHead(ctx context.Context) error {
+// SaveLogHead has the head that LockLogHead returned written, once for all that the
+// transaction adds.
+func (tx *Tx) SaveLogHead(context.Context) error {
 	if tx.head == nil {
 		return errors.New("store: the log head is saved without being locked")
 	}
-	return set(ctx, "log head", "", tx.tx.NewUpdate().Model(tx.head).WherePK())
+	tx.headDirty = true
+	return nil
 }
 
 // AuditEntry is one entry of the audit log. Leaf is what the tree commits to; Details
@@ -97,18 +105,15 @@ type AuditCheckpoint struct {
 
 // InsertAuditEntries adds entries and the nodes of the tree they complete.
 func (tx *Tx) InsertAuditEntries(ctx context.Context, rows []AuditEntry, nodes []AuditHash) error {
-	if _, err := tx.tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
-		return failed("add audit entries", err)
+	if err := tx.later(ctx, "audit entry", tx.tx.NewInsert().Model(&rows), func(_ int64, err error) error { return added("audit entry", err) }); err != nil {
+		return err
 	}
-	if _, err := tx.tx.NewInsert().Model(&nodes).Exec(ctx); err != nil {
-		return failed("add audit hashes", err)
-	}
-	return nil
+	return tx.later(ctx, "audit hash", tx.tx.NewInsert().Model(&nodes), func(_ int64, err error) error { return added("audit hash", err) })
 }
 
 // EraseAuditPersonal removes the personal data of an entry; its commitment stays.
 func (tx *Tx) EraseAuditPersonal(ctx context.Context, ws WorkspaceID, seq int64) error {
-	return set(ctx, "audit entry", "", tx.tx.NewUpdate().Model((*AuditEntry)(nil)).Set("personal = NULL").Set("personal_salt = NULL").
+	return set(ctx, "audit entry", "", tx.w(ctx).NewUpdate().Model((*AuditEntry)(nil)).Set("personal = NULL").Set("personal_salt = NULL").
 		Where("seq = ?", seq).Where("workspace_id = ?", ws))
 }
 
@@ -165,7 +170,7 @@ func (r Reader) AllAuditCheckpoints(ctx context.Context, from int64, limit int) 
 
 // PutAuditCheckpoint adds a checkpoint; one of the same size stays as it is.
 func (tx *Tx) PutAuditCheckpoint(ctx context.Context, c *AuditCheckpoint) error {
-	if _, err := tx.tx.NewInsert().Model(c).On("CONFLICT (tree_size) DO NOTHING").Exec(ctx); err != nil {
+	if _, err := tx.w(ctx).NewInsert().Model(c).On("CONFLICT (tree_size) DO NOTHING").Exec(ctx); err != nil {
 		return failed("add a checkpoint", err)
 	}
 	return nil

@@ -80,7 +80,7 @@ func (tx *Tx) UpdateConnection(ctx context.Context, c *Connection) error {
 
 // DeleteConnection removes a connection; its secret is the caller's to delete.
 func (tx *Tx) DeleteConnection(ctx context.Context, ws WorkspaceID, id string) error {
-	return remove(ctx, "connection", id, tx.tx.NewDelete().Model((*Connection)(nil)).Where("id = ?", id).Where("workspace_id = ?", ws))
+	return remove(ctx, "connection", id, tx.w(ctx).NewDelete().Model((*Connection)(nil)).Where("id = ?", id).Where("workspace_id = ?", ws))
 }
 
 // OAuthState is a sign-in at a provider under way. The state's SHA-256 is the key.
@@ -106,7 +106,7 @@ func (tx *Tx) InsertOAuthState(ctx context.Context, s *OAuthState) error {
 
 // UseOAuthState reads a sign-in under way and uses it up; once, and before it expires.
 func (tx *Tx) UseOAuthState(ctx context.Context, hash []byte, now time.Time) (*OAuthState, error) {
-	err := set(ctx, "sign-in", "", tx.tx.NewUpdate().Model((*OAuthState)(nil)).Set("used_at = ?", At(now)).
+	err := set(ctx, "sign-in", "", tx.w(ctx).NewUpdate().Model((*OAuthState)(nil)).Set("used_at = ?", At(now)).
 		Where("hash = ?", hash).Where("used_at IS NULL").Where("expires_at > ?", At(now)))
 	if core.IsKind(err, core.KindNotFound) {
 		return nil, core.Errf(core.KindGone, "oauth_state_gone", "This sign-in was used or has expired. Start connecting again.")

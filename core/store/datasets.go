@@ -67,7 +67,7 @@ func (tx *Tx) InsertDataset(ctx context.Context, d *Dataset, rows []JSON) error 
 		for i, data := range part {
 			batch[i] = DatasetRow{DatasetID: d.ID, N: start + i, Data: data}
 		}
-		if _, err := tx.tx.NewInsert().Model(&batch).Exec(ctx); err != nil {
+		if _, err := tx.w(ctx).NewInsert().Model(&batch).Exec(ctx); err != nil {
 			return failed("add dataset rows", err)
 		}
 	}
@@ -76,9 +76,9 @@ func (tx *Tx) InsertDataset(ctx context.Context, d *Dataset, rows []JSON) error 
 
 // DeleteDataset removes a dataset and its rows.
 func (tx *Tx) DeleteDataset(ctx context.Context, ws WorkspaceID, id string) error {
-	if err := remove(ctx, "dataset", id, tx.tx.NewDelete().Model((*Dataset)(nil)).Where("id = ?", id).Where("workspace_id = ?", ws)); err != nil {
+	if err := remove(ctx, "dataset", id, tx.w(ctx).NewDelete().Model((*Dataset)(nil)).Where("id = ?", id).Where("workspace_id = ?", ws)); err != nil {
 		return err
 	}
-	_, err := purge(ctx, "dataset", tx.tx.NewDelete().Model((*DatasetRow)(nil)).Where("dataset_id = ?", id))
+	_, err := purge(ctx, "dataset", tx.w(ctx).NewDelete().Model((*DatasetRow)(nil)).Where("dataset_id = ?", id))
 	return err
 }

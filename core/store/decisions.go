@@ -45,7 +45,7 @@ func (r Reader) ActionRevisions(ctx context.Context, ws WorkspaceID, actionID st
 
 // InsertActionRevision adds a revision; it is never changed.
 func (tx *Tx) InsertActionRevision(ctx context.Context, v *ActionRevision) error {
-	return insert(ctx, tx, "revision", v)
+	return insertLater(ctx, tx, "revision", v)
 }
 
 // Decision is a verdict on one revision of an action. MAC is core's own signature over
@@ -88,12 +88,12 @@ func (r Reader) DecisionsOf(ctx context.Context, ws WorkspaceID, actionIDs ...st
 
 // InsertDecision adds a decision.
 func (tx *Tx) InsertDecision(ctx context.Context, d *Decision) error {
-	return insert(ctx, tx, "decision", d)
+	return insertLater(ctx, tx, "decision", d)
 }
 
 // VoidDecisions marks every decision on an action as void, when its content changes.
 func (tx *Tx) VoidDecisions(ctx context.Context, ws WorkspaceID, actionID string) error {
-	_, err := tx.tx.NewUpdate().Model((*Decision)(nil)).Set("void = ?", true).
+	_, err := tx.w(ctx).NewUpdate().Model((*Decision)(nil)).Set("void = ?", true).
 		Where("workspace_id = ?", ws).Where("action_id = ?", actionID).Exec(ctx)
 	if err != nil {
 		return failed("void decisions", err)
@@ -129,7 +129,7 @@ func (r Reader) Delivery(ctx context.Context, ws WorkspaceID, principalID, runID
 
 // PutDelivery writes what a principal is shown now, in place of what was before.
 func (tx *Tx) PutDelivery(ctx context.Context, d *Delivery) error {
-	_, err := tx.tx.NewInsert().Model(d).On("CONFLICT (workspace_id, principal_id, run_id) DO UPDATE").
+	_, err := tx.w(ctx).NewInsert().Model(d).On("CONFLICT (workspace_id, principal_id, run_id) DO UPDATE").
 		Set("pack_digest = EXCLUDED.pack_digest").Set("actions = EXCLUDED.actions").Set("at = EXCLUDED.at").Exec(ctx)
 	if err != nil {
 		return failed("write a delivery", err)

@@ -56,12 +56,12 @@ func (tx *Tx) InsertEvent(ctx context.Context, e *Event) error {
 	if err := tx.SaveLogHead(ctx); err != nil {
 		return err
 	}
-	return insert(ctx, tx, "event", e)
+	return insertLater(ctx, tx, "event", e)
 }
 
 // PurgeEvents removes events older than a moment.
 func (tx *Tx) PurgeEvents(ctx context.Context, before time.Time) (int, error) {
-	return purge(ctx, "event", tx.tx.NewDelete().Model((*Event)(nil)).Where("at < ?", At(before)))
+	return purge(ctx, "event", tx.w(ctx).NewDelete().Model((*Event)(nil)).Where("at < ?", At(before)))
 }
 
 // Webhook is a subscription to events. Its signing secret is sealed.
@@ -104,10 +104,10 @@ func (tx *Tx) UpdateWebhook(ctx context.Context, w *Webhook) error {
 
 // DeleteWebhook removes a subscription and what it still had to deliver.
 func (tx *Tx) DeleteWebhook(ctx context.Context, ws WorkspaceID, id string) error {
-	if err := remove(ctx, "webhook", id, tx.tx.NewDelete().Model((*Webhook)(nil)).Where("id = ?", id).Where("workspace_id = ?", ws)); err != nil {
+	if err := remove(ctx, "webhook", id, tx.w(ctx).NewDelete().Model((*Webhook)(nil)).Where("id = ?", id).Where("workspace_id = ?", ws)); err != nil {
 		return err
 	}
-	_, err := purge(ctx, "delivery", tx.tx.NewDelete().Model((*WebhookDelivery)(nil)).Where("webhook_id = ?", id))
+	_, err := purge(ctx, "delivery", tx.w(ctx).NewDelete().Model((*WebhookDelivery)(nil)).Where("webhook_id = ?", id))
 	return err
 }
 

@@ -94,12 +94,12 @@ func (db *DB) registerHost(ctx context.Context) error {
 			return err
 		}
 		h := &Host{ID: db.hostID, Name: name, PID: os.Getpid(), StartedAt: At(now), HeartbeatAt: At(now)}
-		_, err = tx.tx.NewInsert().Model(h).On("CONFLICT (id) DO UPDATE").Set("heartbeat_at = EXCLUDED.heartbeat_at").
+		_, err = tx.w(ctx).NewInsert().Model(h).On("CONFLICT (id) DO UPDATE").Set("heartbeat_at = EXCLUDED.heartbeat_at").
 			Set("stopped_at = NULL").Exec(ctx)
 		if err != nil {
 			return failed("register the host", err)
 		}
-		_, err = purge(ctx, "host", tx.tx.NewDelete().Model((*Host)(nil)).Where("heartbeat_at < ?", At(now.Add(-hostKept))))
+		_, err = purge(ctx, "host", tx.w(ctx).NewDelete().Model((*Host)(nil)).Where("heartbeat_at < ?", At(now.Add(-hostKept))))
 		return err
 	})
 }
@@ -127,7 +127,7 @@ func (db *DB) beat(what func(now Time) (column string, at Time)) {
 			return err
 		}
 		column, at := what(At(now))
-		return set(ctx, "host", db.hostID, tx.tx.NewUpdate().Model((*Host)(nil)).
+		return set(ctx, "host", db.hostID, tx.w(ctx).NewUpdate().Model((*Host)(nil)).
 			Set("? = ?", bun.Ident(column), at).Where("id = ?", db.hostID))
 	})
 	if err != nil {
@@ -161,7 +161,7 @@ func (r Reader) InstanceValue(ctx context.Context, key string) (string, error) {
 
 // PutInstanceValue writes a value that belongs to the whole installation.
 func (tx *Tx) PutInstanceValue(ctx context.Context, key, value string) error {
-	_, err := tx.tx.NewInsert().Model(&instanceValue{Key: key, Value: value}).On("CONFLICT (key) DO UPDATE").Set("value = EXCLUDED.value").Exec(ctx)
+	_, err := tx.w(ctx).NewInsert().Model(&instanceValue{Key: key, Value: value}).On("CONFLICT (key) DO UPDATE").Set("value = EXCLUDED.value").Exec(ctx)
 	if err != nil {
 		return failed("write an instance value", err)
 	}
@@ -170,7 +170,7 @@ func (tx *Tx) PutInstanceValue(ctx context.Context, key, value string) error {
 
 // InsertInstanceValue writes a value unless there is one; the one that stands is returned.
 func (tx *Tx) InsertInstanceValue(ctx context.Context, key, value string) (string, error) {
-	_, err := tx.tx.NewInsert().Model(&instanceValue{Key: key, Value: value}).On("CONFLICT (key) DO NOTHING").Exec(ctx)
+	_, err := tx.w(ctx).NewInsert().Model(&instanceValue{Key: key, Value: value}).On("CONFLICT (key) DO NOTHING").Exec(ctx)
 	if err != nil {
 		return "", failed("write an instance value", err)
 	}

@@ -55,12 +55,12 @@ func (tx *Tx) UpdateAPIKey(ctx context.Context, k *APIKey) error { return swap(c
 
 // TouchAPIKey notes when a key was last used. It does not count as a change.
 func (tx *Tx) TouchAPIKey(ctx context.Context, id string, at time.Time) error {
-	return set(ctx, "key", id, tx.tx.NewUpdate().Model((*APIKey)(nil)).Set("last_used_at = ?", At(at)).Where("id = ?", id))
+	return set(ctx, "key", id, tx.w(ctx).NewUpdate().Model((*APIKey)(nil)).Set("last_used_at = ?", At(at)).Where("id = ?", id))
 }
 
 // RevokeAPIKey ends a key of the workspace. Ending it again changes nothing.
 func (tx *Tx) RevokeAPIKey(ctx context.Context, ws WorkspaceID, id string, at time.Time) error {
-	return set(ctx, "key", id, tx.tx.NewUpdate().Model((*APIKey)(nil)).Set("revoked_at = COALESCE(revoked_at, ?)", At(at)).
+	return set(ctx, "key", id, tx.w(ctx).NewUpdate().Model((*APIKey)(nil)).Set("revoked_at = COALESCE(revoked_at, ?)", At(at)).
 		Set("version = version + 1").Where("id = ?", id).Where("workspace_id = ?", ws))
 }
 
@@ -90,7 +90,7 @@ func (tx *Tx) InsertSigningKey(ctx context.Context, k *SigningKey) error {
 
 // RetireSigningKey stops a key from signing; it still verifies.
 func (tx *Tx) RetireSigningKey(ctx context.Context, kid string, at time.Time) error {
-	return set(ctx, "signing key", kid, tx.tx.NewUpdate().Model((*SigningKey)(nil)).Set("retired_at = ?", At(at)).Where("kid = ?", kid))
+	return set(ctx, "signing key", kid, tx.w(ctx).NewUpdate().Model((*SigningKey)(nil)).Set("retired_at = ?", At(at)).Where("kid = ?", kid))
 }
 
 // Secret is a sealed value; core/secret alone can open it.
@@ -128,11 +128,11 @@ func (tx *Tx) InsertSecret(ctx context.Context, s *Secret) error {
 
 // RewrapSecret replaces the wrapped data key; the sealed value stays.
 func (tx *Tx) RewrapSecret(ctx context.Context, id, oldKeyID, newKeyID string, wrapped []byte) error {
-	return set(ctx, "secret", id, tx.tx.NewUpdate().Model((*Secret)(nil)).Set("key_id = ?", newKeyID).
+	return set(ctx, "secret", id, tx.w(ctx).NewUpdate().Model((*Secret)(nil)).Set("key_id = ?", newKeyID).
 		Set("wrapped_key = ?", wrapped).Where("id = ?", id).Where("key_id = ?", oldKeyID))
 }
 
 // DeleteSecret forgets a sealed value.
 func (tx *Tx) DeleteSecret(ctx context.Context, ws WorkspaceID, id string) error {
-	return remove(ctx, "secret", id, tx.tx.NewDelete().Model((*Secret)(nil)).Where("id = ?", id).Where("workspace_id = ?", ws))
+	return remove(ctx, "secret", id, tx.w(ctx).NewDelete().Model((*Secret)(nil)).Where("id = ?", id).Where("workspace_id = ?", ws))
 }

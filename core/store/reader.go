@@ -16,13 +16,17 @@ import (
 
 // Reader has every read. DB reads the last committed state; Tx reads its own.
 type Reader struct {
-	db   *DB
-	idb  bun.IDB
-	inTx bool
+	db    *DB
+	idb   bun.IDB
+	tx    *Tx  // nil outside of a transaction
+	apart bool // reads nothing that writes kept back could change
 }
 
 func (r Reader) q(ctx context.Context) bun.IDB {
-	if StrictTx && !r.inTx && InTransaction(ctx) {
+	if r.tx != nil && !r.apart {
+		_ = r.tx.flush(ctx) // its error fails the read too, and stays
+	}
+	if StrictTx && r.tx == nil && InTransaction(ctx) {
 		panic("store: a read on the DB inside a transaction does not see what the transaction wrote; use the Tx")
 	}
 	return r.idb
@@ -146,7 +150,16 @@ var errCursor = core.Errf(core.KindMalformed, "bad_cursor", "The cursor is not o
 
 // insert adds a row. An identifier or unique value that exists already is a conflict.
 func insert[T any](ctx context.Context, tx *Tx, noun string, row *T) error {
-	_, err := tx.tx.NewInsert().Model(row).Exec(ctx)
+	_, err := tx.w(ctx).NewInsert().Model(row).Exec(ctx)
+	return added(noun, err)
+}
+
+// insertLater adds a row that nothing else in the transaction waits for.
+func insertLater[T any](ctx context.Context, tx *Tx, noun string, row *T) error {
+	return tx.later(ctx, noun, tx.tx.NewInsert().Model(row), func(_ int64, err error) error { return added(noun, err) })
+}
+
+func added(noun string, err error) error {
 	if err != nil && duplicate(err) {
 		return &core.Error{Kind: core.KindConflict, Code: "already_exists", Detail: "There is such a " + noun + " already.", Err: err}
 	}
@@ -161,8 +174,9 @@ type versioned interface {
 	ref() (noun, id string, version *int64)
 }
 
-// swap writes all columns of a row if its stored version is still the one that was
-// read, and raises the version. Otherwise the row is untouched, its Version field too.
+// swap writes a row if its stored version is still the one that was read, and raises
+// the version. Otherwise the row is untouched, its Version field too. Of a row that this
+// transaction holds the columns that differ are written, else all.
 func swap[T any, P interface {
 	*T
 	versioned
@@ -170,20 +184,31 @@ func swap[T any, P interface {
 	noun, id, version := row.ref()
 	was := *version
 	*version = was + 1
-	q := tx.tx.NewUpdate().Model(row).WherePK().Where("version = ?", was)
-	res, err := q.ExcludeColumn(append(keep, "created_at")...).Exec(ctx)
-	if err != nil {
-		*version = was
-		if duplicate(err) {
-			return &core.Error{Kind: core.KindConflict, Code: "already_exists", Detail: "There is such a " + noun + " already.", Err: err}
+	swapped := func(rows int64, err error) error {
+		switch {
+		case err != nil && duplicate(err):
+			err = &core.Error{Kind: core.KindConflict, Code: "already_exists", Detail: "There is such a " + noun + " already.", Err: err}
+		case err != nil:
+			err = failed("change a "+noun, err)
+		case rows != 1:
+			err = core.Errf(core.KindConflict, "changed_meanwhile", "The %s %s was changed by someone else in the meantime. Read it again.", noun, id)
+		default:
+			return nil
 		}
-		return failed("change a "+noun, err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n != 1 {
 		*version = was
-		return core.Errf(core.KindConflict, "changed_meanwhile", "The %s %s was changed by someone else in the meantime. Read it again.", noun, id)
+		return err
 	}
-	return nil
+	keep = append(keep, "created_at")
+	if held := heldRow[T](tx, row); held != nil {
+		columns := changed(tx, held, (*T)(row), keep)
+		return tx.later(ctx, noun, tx.tx.NewUpdate().Model(row).Column(columns...).WherePK().Where("version = ?", was), swapped)
+	}
+	res, err := tx.w(ctx).NewUpdate().Model(row).ExcludeColumn(keep...).WherePK().Where("version = ?", was).Exec(ctx)
+	if err != nil {
+		return swapped(0, err)
+	}
+	n, err := res.RowsAffected()
+	return swapped(n, err)
 }
 
 // IsChanged reports whether err says that a row was changed since it was read.

@@ -97,16 +97,26 @@ func (r Reader) SystemRunsMeasuring(ctx context.Context, limit int) ([]Run, erro
 
 // LockRun reads a run and keeps others from changing it until the transaction ends.
 func (tx *Tx) LockRun(ctx context.Context, ws WorkspaceID, id string) (*Run, error) {
-	return one[Run](ctx, tx.Reader, "run", id, func(q *bun.SelectQuery) *bun.SelectQuery {
+	r, err := one[Run](ctx, tx.beside("run"), "run", id, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return tx.locked(q.Where("id = ?", id).Where("workspace_id = ?", ws))
 	})
+	if err == nil {
+		tx.hold(r)
+	}
+	return r, err
 }
 
 // InsertRun adds a run.
 func (tx *Tx) InsertRun(ctx context.Context, r *Run) error { return insert(ctx, tx, "run", r) }
 
 // UpdateRun writes r if it was not changed since it was read.
-func (tx *Tx) UpdateRun(ctx context.Context, r *Run) error { return swap(ctx, tx, r, "workspace_id") }
+func (tx *Tx) UpdateRun(ctx context.Context, r *Run) error {
+	if err := swap(ctx, tx, r, "workspace_id"); err != nil {
+		return err
+	}
+	tx.hold(r)
+	return nil
+}
 
 // Asset is a draft of a run. Data is the whole resource; the columns serve lists.
 type Asset struct {
@@ -213,7 +223,7 @@ func (tx *Tx) InsertEvidence(ctx context.Context, rows []Evidence) error {
 	for i := range rows {
 		rows[i].Ord = fmt.Sprintf("%s.%06d", ord, i)
 	}
-	if _, err := tx.tx.NewInsert().Model(&rows).On("CONFLICT (workspace_id, id) DO NOTHING").Exec(ctx); err != nil {
+	if _, err := tx.w(ctx).NewInsert().Model(&rows).On("CONFLICT (workspace_id, id) DO NOTHING").Exec(ctx); err != nil {
 		return failed("add evidence", err)
 	}
 	return nil

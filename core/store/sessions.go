@@ -50,23 +50,23 @@ func (tx *Tx) InsertSession(ctx context.Context, s *Session) error {
 
 // TouchSession notes when a session was last used and until when it now lasts.
 func (tx *Tx) TouchSession(ctx context.Context, id string, lastSeen, expires time.Time) error {
-	return set(ctx, "session", id, tx.tx.NewUpdate().Model((*Session)(nil)).
+	return set(ctx, "session", id, tx.w(ctx).NewUpdate().Model((*Session)(nil)).
 		Set("last_seen_at = ?", At(lastSeen)).Set("expires_at = ?", At(expires)).Where("id = ?", id))
 }
 
 // ReauthSession notes that the person proved again who they are.
 func (tx *Tx) ReauthSession(ctx context.Context, id string, at time.Time) error {
-	return set(ctx, "session", id, tx.tx.NewUpdate().Model((*Session)(nil)).Set("auth_time = ?", At(at)).Where("id = ?", id))
+	return set(ctx, "session", id, tx.w(ctx).NewUpdate().Model((*Session)(nil)).Set("auth_time = ?", At(at)).Where("id = ?", id))
 }
 
 // RevokeSession ends a session.
 func (tx *Tx) RevokeSession(ctx context.Context, id string, at time.Time) error {
-	return set(ctx, "session", id, tx.tx.NewUpdate().Model((*Session)(nil)).Set("revoked_at = ?", At(at)).Where("id = ?", id))
+	return set(ctx, "session", id, tx.w(ctx).NewUpdate().Model((*Session)(nil)).Set("revoked_at = ?", At(at)).Where("id = ?", id))
 }
 
 // RevokeSessionsOf ends every session of a person, for example after a new password.
 func (tx *Tx) RevokeSessionsOf(ctx context.Context, userID string, at time.Time) error {
-	_, err := tx.tx.NewUpdate().Model((*Session)(nil)).Set("revoked_at = ?", At(at)).
+	_, err := tx.w(ctx).NewUpdate().Model((*Session)(nil)).Set("revoked_at = ?", At(at)).
 		Where("user_id = ?", userID).Where("revoked_at IS NULL").Exec(ctx)
 	if err != nil {
 		return failed("end sessions", err)
@@ -76,7 +76,7 @@ func (tx *Tx) RevokeSessionsOf(ctx context.Context, userID string, at time.Time)
 
 // PurgeSessions removes sessions that expired before a moment.
 func (tx *Tx) PurgeSessions(ctx context.Context, before time.Time) (int, error) {
-	return purge(ctx, "session", tx.tx.NewDelete().Model((*Session)(nil)).Where("expires_at < ?", At(before)))
+	return purge(ctx, "session", tx.w(ctx).NewDelete().Model((*Session)(nil)).Where("expires_at < ?", At(before)))
 }
 
 // SetupToken lets the first owner in, once. Only its SHA-256 is kept.
@@ -96,7 +96,7 @@ func (r Reader) SystemSetupToken(ctx context.Context, hash []byte) (*SetupToken,
 
 // InsertSetupToken adds a set-up token and removes all earlier ones.
 func (tx *Tx) InsertSetupToken(ctx context.Context, t *SetupToken) error {
-	if _, err := tx.tx.NewDelete().Model((*SetupToken)(nil)).Where("1 = 1").Exec(ctx); err != nil {
+	if _, err := tx.w(ctx).NewDelete().Model((*SetupToken)(nil)).Where("1 = 1").Exec(ctx); err != nil {
 		return failed("remove set-up tokens", err)
 	}
 	return insert(ctx, tx, "set-up token", t)
@@ -104,7 +104,7 @@ func (tx *Tx) InsertSetupToken(ctx context.Context, t *SetupToken) error {
 
 // UseSetupToken uses a token up. One that is unknown, used or expired is gone.
 func (tx *Tx) UseSetupToken(ctx context.Context, hash []byte, now time.Time) error {
-	err := set(ctx, "set-up token", "", tx.tx.NewUpdate().Model((*SetupToken)(nil)).Set("used_at = ?", At(now)).
+	err := set(ctx, "set-up token", "", tx.w(ctx).NewUpdate().Model((*SetupToken)(nil)).Set("used_at = ?", At(now)).
 		Where("hash = ?", hash).Where("used_at IS NULL").Where("expires_at > ?", At(now)))
 	if core.IsKind(err, core.KindNotFound) {
 		return core.Errf(core.KindGone, "setup_token_gone", "This set-up link was used or has expired. Restart sallyport serve for a new one, or run sallyport init.")
@@ -141,7 +141,7 @@ func (tx *Tx) InsertRefreshToken(ctx context.Context, t *RefreshToken) error {
 
 // UseRefreshToken uses a token up; false means that it was used before.
 func (tx *Tx) UseRefreshToken(ctx context.Context, hash []byte, now time.Time) (bool, error) {
-	err := set(ctx, "refresh token", "", tx.tx.NewUpdate().Model((*RefreshToken)(nil)).Set("used_at = ?", At(now)).
+	err := set(ctx, "refresh token", "", tx.w(ctx).NewUpdate().Model((*RefreshToken)(nil)).Set("used_at = ?", At(now)).
 		Where("hash = ?", hash).Where("used_at IS NULL").Where("revoked_at IS NULL"))
 	if core.IsKind(err, core.KindNotFound) {
 		return false, nil
@@ -151,7 +151,7 @@ func (tx *Tx) UseRefreshToken(ctx context.Context, hash []byte, now time.Time) (
 
 // RevokeRefreshTokens ends a family of tokens.
 func (tx *Tx) RevokeRefreshTokens(ctx context.Context, family string, now time.Time) error {
-	return set(ctx, "refresh token", family, tx.tx.NewUpdate().Model((*RefreshToken)(nil)).Set("revoked_at = ?", At(now)).Where("family = ?", family))
+	return set(ctx, "refresh token", family, tx.w(ctx).NewUpdate().Model((*RefreshToken)(nil)).Set("revoked_at = ?", At(now)).Where("family = ?", family))
 }
 
 // Throttle counts attempts under a key, for example failed sign-ins from an address.
@@ -175,7 +175,7 @@ func (r Reader) Throttle(ctx context.Context, key string) (*Throttle, error) {
 
 // PutThrottle writes the count under a key.
 func (tx *Tx) PutThrottle(ctx context.Context, t *Throttle) error {
-	_, err := tx.tx.NewInsert().Model(t).On("CONFLICT (key) DO UPDATE").Set("count = EXCLUDED.count").
+	_, err := tx.w(ctx).NewInsert().Model(t).On("CONFLICT (key) DO UPDATE").Set("count = EXCLUDED.count").
 		Set("window_start = EXCLUDED.window_start").Set("blocked_until = EXCLUDED.blocked_until").Exec(ctx)
 	if err != nil {
 		return failed("write a throttle", err)
@@ -185,5 +185,5 @@ func (tx *Tx) PutThrottle(ctx context.Context, t *Throttle) error {
 
 // PurgeThrottles removes counts whose window began before a moment.
 func (tx *Tx) PurgeThrottles(ctx context.Context, before time.Time) (int, error) {
-	return purge(ctx, "throttle", tx.tx.NewDelete().Model((*Throttle)(nil)).Where("window_start < ?", At(before)))
+	return purge(ctx, "throttle", tx.w(ctx).NewDelete().Model((*Throttle)(nil)).Where("window_start < ?", At(before)))
 }

@@ -36,8 +36,18 @@ const waitForWriter = 5 * time.Second
 type Tx struct {
 	Reader
 	tx    bun.Tx
-	head  *LogHead
+	conn  *sql.Conn       // the connection it runs on
+	ctx   context.Context // it is rolled back when this ends
 	after []func()
+
+	now, asked time.Time // the server's time, and ours when it was asked
+
+	head      *LogHead // once locked
+	headDirty bool
+	held      map[string]any // rows as they were when locked
+	briefs    map[string]ownBrief
+	pending   []pending
+	broken    error // of a write that was kept back
 }
 
 type txKey struct{}
@@ -95,8 +105,16 @@ func (db *DB) once(ctx context.Context, fn func(ctx context.Context, tx *Tx) err
 			_ = btx.Rollback()
 		}
 	}()
-	tx := &Tx{Reader: Reader{db: db, idb: btx, inTx: true}, tx: btx}
-	if err := fn(context.WithValue(ctx, txKey{}, tx), tx); err != nil {
+	tx := &Tx{tx: btx, conn: conn.Conn, ctx: ctx}
+	tx.Reader = Reader{db: db, idb: btx, tx: tx}
+	err = fn(context.WithValue(ctx, txKey{}, tx), tx)
+	if tx.broken != nil { // what failed after it failed only because of it
+		return tx.broken
+	}
+	if err != nil {
+		return err
+	}
+	if err := tx.flush(ctx); err != nil {
 		return err
 	}
 	done = true
@@ -107,6 +125,26 @@ func (db *DB) once(ctx context.Context, fn func(ctx context.Context, tx *Tx) err
 		fn()
 	}
 	return nil
+}
+
+// w is the transaction for writes that are made at once, after those kept back.
+func (tx *Tx) w(ctx context.Context) bun.Tx {
+	_ = tx.flush(ctx) // its error fails the statement, and stays
+	return tx.tx
+}
+
+// Now is the time by which leases and deadlines are judged. The server is asked once
+// in a transaction; from there on the time that passed here is added.
+func (tx *Tx) Now(ctx context.Context) (time.Time, error) {
+	if tx.asked.IsZero() {
+		now, err := tx.Reader.Now(ctx)
+		if err != nil {
+			return time.Time{}, err
+		}
+		tx.now, tx.asked = now, tx.db.clock.Now()
+		return now, nil
+	}
+	return At(tx.now.Add(tx.db.clock.Now().Sub(tx.asked))).Time, nil
 }
 
 // AfterCommit has fn called once the transaction is committed, and not if it is rolled

@@ -29,7 +29,7 @@ func (r Reader) UsageOf(ctx context.Context, ws WorkspaceID, period string) ([]U
 
 // AddUsage adds u to what is counted already.
 func (tx *Tx) AddUsage(ctx context.Context, u *Usage) error {
-	_, err := tx.tx.NewInsert().Model(u).On("CONFLICT (workspace_id, period, tool) DO UPDATE").
+	_, err := tx.w(ctx).NewInsert().Model(u).On("CONFLICT (workspace_id, period, tool) DO UPDATE").
 		Set("calls = ?TableAlias.calls + EXCLUDED.calls").Set("errors = ?TableAlias.errors + EXCLUDED.errors").
 		Set("credits = ?TableAlias.credits + EXCLUDED.credits").Set("cost_micros = ?TableAlias.cost_micros + EXCLUDED.cost_micros").Exec(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r Reader) MemoryKeys(ctx context.Context, ws WorkspaceID) ([]string, error
 
 // PutMemory remembers a value, in place of an earlier one under the same key.
 func (tx *Tx) PutMemory(ctx context.Context, m *Memory) error {
-	_, err := tx.tx.NewInsert().Model(m).On("CONFLICT (workspace_id, key) DO UPDATE").Set("value = EXCLUDED.value").
+	_, err := tx.w(ctx).NewInsert().Model(m).On("CONFLICT (workspace_id, key) DO UPDATE").Set("value = EXCLUDED.value").
 		Set("updated_by = EXCLUDED.updated_by").Set("updated_at = EXCLUDED.updated_at").Exec(ctx)
 	if err != nil {
 		return failed("remember", err)
@@ -80,7 +80,7 @@ func (tx *Tx) PutMemory(ctx context.Context, m *Memory) error {
 
 // DeleteMemory forgets what is remembered under a key.
 func (tx *Tx) DeleteMemory(ctx context.Context, ws WorkspaceID, key string) error {
-	return remove(ctx, "memory", key, tx.tx.NewDelete().Model((*Memory)(nil)).Where("workspace_id = ?", ws).Where("key = ?", key))
+	return remove(ctx, "memory", key, tx.w(ctx).NewDelete().Model((*Memory)(nil)).Where("workspace_id = ?", ws).Where("key = ?", key))
 }
 
 // Idempotency remembers the answer to a request that named an idempotency key.
@@ -101,7 +101,7 @@ type Idempotency struct {
 // BeginIdempotent claims a key. If it is claimed already the row that is there is
 // returned and nothing is written; otherwise nil.
 func (tx *Tx) BeginIdempotent(ctx context.Context, row *Idempotency) (*Idempotency, error) {
-	res, err := tx.tx.NewInsert().Model(row).On("CONFLICT (workspace_id, principal_id, key) DO NOTHING").Exec(ctx)
+	res, err := tx.w(ctx).NewInsert().Model(row).On("CONFLICT (workspace_id, principal_id, key) DO NOTHING").Exec(ctx)
 	if err != nil {
 		return nil, failed("claim an idempotency key", err)
 	}
@@ -116,18 +116,18 @@ func (tx *Tx) BeginIdempotent(ctx context.Context, row *Idempotency) (*Idempoten
 // FinishIdempotent stores the answer under a claimed key.
 func (tx *Tx) FinishIdempotent(ctx context.Context, row *Idempotency) error {
 	row.Done = true
-	return set(ctx, "idempotency key", row.Key, tx.tx.NewUpdate().Model(row).WherePK())
+	return set(ctx, "idempotency key", row.Key, tx.w(ctx).NewUpdate().Model(row).WherePK())
 }
 
 // DropIdempotent gives a claimed key free, after a failure that may be repeated.
 func (tx *Tx) DropIdempotent(ctx context.Context, ws WorkspaceID, principalID, key string) error {
-	return remove(ctx, "idempotency key", key, tx.tx.NewDelete().Model((*Idempotency)(nil)).
+	return remove(ctx, "idempotency key", key, tx.w(ctx).NewDelete().Model((*Idempotency)(nil)).
 		Where("workspace_id = ?", ws).Where("principal_id = ?", principalID).Where("key = ?", key))
 }
 
 // PurgeIdempotency removes keys claimed before a moment.
 func (tx *Tx) PurgeIdempotency(ctx context.Context, before time.Time) (int, error) {
-	return purge(ctx, "idempotency key", tx.tx.NewDelete().Model((*Idempotency)(nil)).Where("at < ?", At(before)))
+	return purge(ctx, "idempotency key", tx.w(ctx).NewDelete().Model((*Idempotency)(nil)).Where("at < ?", At(before)))
 }
 
 // MCPSession is a session of the MCP surface, so that every host knows whether it
@@ -154,5 +154,5 @@ func (tx *Tx) InsertMCPSession(ctx context.Context, s *MCPSession) error {
 
 // EndMCPSession ends a session.
 func (tx *Tx) EndMCPSession(ctx context.Context, id string, at time.Time) error {
-	return set(ctx, "session", id, tx.tx.NewUpdate().Model((*MCPSession)(nil)).Set("ended_at = ?", At(at)).Where("id = ?", id))
+	return set(ctx, "session", id, tx.w(ctx).NewUpdate().Model((*MCPSession)(nil)).Set("ended_at = ?", At(at)).Where("id = ?", id))
 }

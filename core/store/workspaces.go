@@ -139,7 +139,7 @@ func (r Reader) CountApprovers(ctx context.Context, ws WorkspaceID) (int, error)
 
 // PutMembership gives a person a role in a workspace, in place of an earlier one.
 func (tx *Tx) PutMembership(ctx context.Context, m *Membership) error {
-	_, err := tx.tx.NewInsert().Model(m).On("CONFLICT (workspace_id, user_id) DO UPDATE").Set("role = EXCLUDED.role").Exec(ctx)
+	_, err := tx.w(ctx).NewInsert().Model(m).On("CONFLICT (workspace_id, user_id) DO UPDATE").Set("role = EXCLUDED.role").Exec(ctx)
 	if err != nil {
 		return failed("write a membership", err)
 	}
@@ -148,5 +148,5 @@ func (tx *Tx) PutMembership(ctx context.Context, m *Membership) error {
 
 // DeleteMembership takes a person out of a workspace.
 func (tx *Tx) DeleteMembership(ctx context.Context, ws WorkspaceID, userID string) error {
-	return remove(ctx, "user", userID, tx.tx.NewDelete().Model((*Membership)(nil)).Where("workspace_id = ?", ws).Where("user_id = ?", userID))
+	return remove(ctx, "user", userID, tx.w(ctx).NewDelete().Model((*Membership)(nil)).Where("workspace_id = ?", ws).Where("user_id = ?", userID))
 }

@@ -70,11 +70,15 @@ type Principal struct {
 // Anonymous is a caller without credential.
 func Anonymous() Principal { return Principal{Kind: ActorKindAnonymous} }
 
-// Can reports whether the principal holds the scope. Agent keys never hold
-// actions:approve, whatever is stored for them.
+// Can reports whether the principal holds the scope. Agent keys never hold a scope that
+// decides, ends the time for undoing, says where things are sent or makes credentials,
+// whatever is stored for them.
 func (p Principal) Can(scope string) bool {
-	if p.IsAgent() && (scope == ScopeActionsApprove || scope == ScopeAdmin) {
-		return false
+	if p.IsAgent() {
+		switch scope {
+		case ScopeActionsApprove, ScopeActionsExecute, ScopeConnectorsManage, ScopeKeysManage, ScopePluginsManage, ScopeAdmin:
+			return false
+		}
 	}
 	return slices.Contains(p.Scopes, scope) || (p.Kind == ActorKindPerson && slices.Contains(p.Scopes, ScopeAdmin))
 }

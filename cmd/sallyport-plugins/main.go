@@ -12,6 +12,7 @@ import (
 	metaads "github.com/sallyport-dev/sallyport/plugins/connector/meta_ads"
 	"github.com/sallyport-dev/sallyport/plugins/connector/smtp"
 	"github.com/sallyport-dev/sallyport/plugins/connector/webhook"
+	"github.com/sallyport-dev/sallyport/plugins/skill/advariants"
 	"github.com/sallyport-dev/sallyport/plugins/skill/branddna"
 	"github.com/sallyport-dev/sallyport/plugins/skill/emailsequence"
 	"github.com/sallyport-dev/sallyport/plugins/skill/landingcopy"
@@ -25,6 +26,7 @@ func main() { sdk.Serve(all()...) }
 func all() []sdk.Plugin {
 	return []sdk.Plugin{
 		marketing.Plugin(),
+		advariants.Plugin(),
 		branddna.Plugin(),
 		emailsequence.Plugin(),
 		landingcopy.Plugin(),

@@ -21,8 +21,9 @@ type NewKey struct {
 }
 
 // neverForAgents are scopes that a key of kind agent cannot hold: whoever drafts must
-// not decide, nor make credentials that decide.
-var neverForAgents = []string{core.ScopeActionsApprove, core.ScopeAdmin, core.ScopeKeysManage, core.ScopePluginsManage}
+// not decide, nor end the time in which a person may take a yes back, nor say where
+// things are sent, nor make credentials that do.
+var neverForAgents = []string{core.ScopeActionsApprove, core.ScopeActionsExecute, core.ScopeAdmin, core.ScopeConnectorsManage, core.ScopeKeysManage, core.ScopePluginsManage}
 
 // ownersOnly are scopes that only an owner who just signed in gives to a key.
 var ownersOnly = []string{core.ScopeActionsApprove, core.ScopeAdmin, core.ScopeKeysManage, core.ScopePluginsManage}

@@ -206,6 +206,9 @@ func TestFanOutAndMessage(t *testing.T) {
 		if again := r.begin(&same); again != nil {
 			t.Error("two hosts have the same attempt")
 		}
+		if now, lost := len(r.due(50*time.Second)), len(r.due(2*time.Minute)); now != 249 || lost != 250 {
+			t.Errorf("while one is being sent %d are due, and %d once it is taken for lost", now, lost)
+		}
 		if next := r.settle(&d, 204); !next.IsZero() || len(r.due(24*time.Hour)) != 249 {
 			t.Errorf("next %s, %d left", next, len(r.due(24*time.Hour)))
 		}

@@ -54,6 +54,7 @@ var explanations = map[string]explanation{
 	"too_many_sign_ins":      {"Too many wrong passwords for this account or from this address.", "Wait as long as Retry-After says. sallyport user reset sets a new password on the machine itself."},
 	"unauthenticated":        {"No credential was sent.", "Send Authorization: Bearer TOKEN (sallyport token create --email YOU), or a key in X-Api-Key (sallyport key create)."},
 	"unsupported_media_type": {"The body is not declared as something that the operation takes.", "Send Content-Type: application/json; for datasets text/csv does too."},
+	"too_many_webhooks":      {"The workspace has as many webhooks as it may.", "DELETE /api/webhooks/{id} one that is not needed."},
 	"weak_password":          {"The password is too easy to guess.", "Choose a phrase of at least ten characters."},
 	"weak_proof":             {"The sign-in is older than five minutes, and what is decided leaves for good.", "Sign in again, or mint a new token, and repeat the request."},
 	"wrong_password":         {"E-mail address or password is wrong.", "Try again; sallyport user reset sets a new one on the machine itself."},

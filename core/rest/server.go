@@ -56,6 +56,7 @@ type Deps struct {
 	BaseURL    string // public address, without a slash at the end
 	Version    string
 
+	Hooks          *event.Hooks // nil: the installation delivers no events
 	Ready          []Check
 	Metrics        *prometheus.Registry // its own when nil
 	AllowedHosts   []string             // further Host values
@@ -126,7 +127,7 @@ func New(d Deps) (http.Handler, error) {
 func (s *server) routes() []route {
 	var all []route
 	for _, noun := range []func() []route{s.healthRoutes, s.identityRoutes, s.keyRoutes, s.userRoutes, s.runRoutes, s.decisionRoutes, s.eventRoutes, s.actionRoutes,
-		s.assetRoutes, s.evidenceRoutes, s.connectorRoutes, s.agentRoutes, s.usageRoutes, s.auditRoutes, s.skillRoutes, s.pluginRoutes, s.datasetRoutes} {
+		s.assetRoutes, s.evidenceRoutes, s.connectorRoutes, s.agentRoutes, s.usageRoutes, s.auditRoutes, s.skillRoutes, s.pluginRoutes, s.datasetRoutes, s.webhookRoutes} {
 		all = append(all, noun()...)
 	}
 	return all

@@ -187,6 +187,7 @@ func newStack(t *testing.T, change ...func(*Deps)) *stack {
 	s.diagnose = s.proposeTwo
 	s.plugins.list = []core.Plugin{{Name: "marketing", Kind: core.PluginKindOperator, Version: "1.0.0", Status: core.PluginStatusRunning, Tools: []string{"mkt_diagnose_marketing"}, Launcher: "unjailed"}}
 	d := Deps{Auth: s.auth, Runs: s.runs, Approval: s.gate, Connectors: connectors, Dispatcher: s.dispatch, Registry: registry, Audit: s.log, Usage: counted, Events: s.events, Datasets: dataset.New(s.db, s.log),
+		Hooks:  event.NewHooks(event.HookDeps{DB: s.db, Bus: s.events, Audit: s.log, Keys: keeper, Clock: s.clock, Check: out.Check}),
 		Replay: replay.New(s.db, s.clock), Plugins: s.plugins, Clock: s.clock, Log: quiet, BaseURL: testBase, Version: "0.1.0-test", PerMinute: 100_000}
 	for _, f := range change {
 		f(&d)

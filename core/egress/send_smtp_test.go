@@ -279,7 +279,6 @@ func scriptSMTP(c net.Conn, failAt string, hang bool, done <-chan struct{}) {
 			if verb != "." {
 				continue
 			}
-			inBody = false
 		} else if len(verb) > 4 {
 			verb = verb[:4]
 		}

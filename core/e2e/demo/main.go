@@ -151,8 +151,11 @@ func (d *demo) connect() error {
 
 func (d *demo) launch() error {
 	script, err := d.host.Do(d.ctx, "GET", "/repo-context.mjs", nil)
-	if err != nil || script.Status != 200 {
-		return fmt.Errorf("fetching the collector: %v %v", script, err)
+	if err != nil {
+		return fmt.Errorf("fetching the collector: %w", err)
+	}
+	if script.Status != 200 {
+		return fmt.Errorf("fetching the collector: status %d", script.Status)
 	}
 	file := filepath.Join(d.host.Data, "repo-context.mjs")
 	if err := os.WriteFile(file, script.Body, 0o600); err != nil {
@@ -199,9 +202,12 @@ func (d *demo) launch() error {
 
 func (d *demo) agentTries() error {
 	_, err := d.host.Tool(d.ctx, d.key, "mkt_approve_run", map[string]any{"runId": d.runID}, nil)
+	if err == nil {
+		return errors.New("an agent's approval went through")
+	}
 	refusal, ok := errors.AsType[*harness.ToolError](err)
 	if !ok || !strings.Contains(refusal.Text, "approval_required") || !strings.Contains(refusal.Text, "/review/"+d.runID) {
-		return fmt.Errorf("an agent's approval must be refused with approval_required and the review URL, got %v", err)
+		return fmt.Errorf("an agent's approval must be refused with approval_required and the review URL, got: %w", err)
 	}
 	say("refused: approval_required, with the review URL")
 	return nil
@@ -313,8 +319,11 @@ func (d *demo) audit() error {
 		Size int64
 		Root string
 	}
-	if err := json.Unmarshal(out, &verdict); err != nil || !verdict.OK || verdict.Size == 0 {
-		return fmt.Errorf("the audit log does not verify: %s %v", out, err)
+	if err := json.Unmarshal(out, &verdict); err != nil {
+		return fmt.Errorf("the audit verdict cannot be read: %s: %w", out, err)
+	}
+	if !verdict.OK || verdict.Size == 0 {
+		return fmt.Errorf("the audit log does not verify: %s", out)
 	}
 	say("intact: %d entries, root %s", verdict.Size, verdict.Root)
 	return nil

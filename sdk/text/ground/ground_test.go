@@ -208,7 +208,7 @@ func TestEvidenceIDs(t *testing.T) {
 		t.Error("two places share an id")
 	}
 	table := NewTable("run_1", "")
-	if table.Add(base) != table.Add(base) || table.Len() != 1 {
+	if first, again := table.Add(base), table.Add(base); first != again || table.Len() != 1 {
 		t.Error("the same item was stored twice")
 	}
 	if table.Add(Evidence{Kind: PageText, Quote: " \u200b "}) != "" {

@@ -62,7 +62,7 @@ func (k *campaign) propose(ctx context.Context, p sdk.Proposal, title, sideEffec
 		return nil
 	}
 	view := actionView{
-		ID: done.ID, Tool: done.Tool, Kind: done.Kind, Channel: p.Channel, Title: title, Status: done.Status, Executor: executorOf(done), SideEffect: sideEffect,
+		ID: done.ID, Tool: done.Tool, Kind: done.Kind, Channel: p.Channel, Title: title, Status: shownStatus(done.Status), Executor: executorOf(done), SideEffect: sideEffect,
 		Reversibility: done.Reversibility, AssetID: asset.ID, EvidenceIDs: append([]string{}, p.EvidenceIDs...), Digest: done.Digest, Revision: done.Revision,
 		ContentSHA256: append([]string{}, done.ContentSHA256...), ReviewURL: done.ReviewURL,
 	}
@@ -303,4 +303,13 @@ func (k *campaign) stagePosts(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// shownStatus is the state a caller finds the action in: what is staged waits for a
+// decision as soon as the pack is delivered, and the pack is what carries this word.
+func shownStatus(staged string) string {
+	if staged == "proposed" {
+		return "pending"
+	}
+	return staged
 }

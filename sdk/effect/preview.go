@@ -69,6 +69,8 @@ func (m Money) String() string {
 func Title(s Sealed, r Resolved) string {
 	account := clip(firstOf(r.Connection.Account, s.Target.Label), 80)
 	switch {
+	case s.Manual != nil && strings.HasSuffix(strings.ToLower(s.Manual.Title), "by hand"):
+		return clip(s.Manual.Title, 160)
 	case s.Manual != nil:
 		return "By hand: " + clip(s.Manual.Title, 160)
 	case len(r.Steps) == 0:
@@ -103,6 +105,9 @@ func Title(s Sealed, r Resolved) string {
 	where := clip(h.URL, 160)
 	if u, err := url.Parse(h.URL); err == nil {
 		where = clip(u.Host+u.Path, 160)
+	}
+	if strings.Contains(h.URL, account) { // the connection is known by its address: say it once
+		return verb + what + where + more
 	}
 	return verb + what + where + " as " + account + more
 }

@@ -119,6 +119,7 @@ type work struct {
 	p   core.Principal
 	now time.Time
 
+	show    *Outcome // completed with run and receipt when all is written
 	runs    []string
 	edits   map[string]func(*store.Run) error
 	entries []audit.Entry
@@ -138,8 +139,14 @@ func (s *Service) inTx(ctx context.Context, p core.Principal, fn func(ctx contex
 			return err
 		}
 		for _, id := range w.runs {
-			if _, err := s.d.Runs.Recompute(ctx, tx, p.WorkspaceID, id, w.edits[id]); err != nil {
+			row, err := s.d.Runs.Recompute(ctx, tx, p.WorkspaceID, id, w.edits[id])
+			if err != nil {
 				return err
+			}
+			if w.show != nil && w.show.Run.ID == id {
+				if w.show.Run, err = s.d.Runs.Show(ctx, tx, row); err != nil {
+					return err
+				}
 			}
 		}
 		for _, e := range w.events {
@@ -152,8 +159,22 @@ func (s *Service) inTx(ctx context.Context, p core.Principal, fn func(ctx contex
 				return err
 			}
 		}
-		return nil
+		return w.receipt(ctx)
 	})
+}
+
+// receipt completes what a decision returns.
+func (w *work) receipt(ctx context.Context) (err error) {
+	if w.show == nil {
+		return nil
+	}
+	if len(w.runs) == 0 { // nothing was changed: the same decision again
+		if w.show.Run, err = w.s.d.Runs.Read(ctx, w.tx, w.p.WorkspaceID, w.show.Run.ID, w.now); err != nil {
+			return err
+		}
+	}
+	w.show.Receipt.TreeSize, w.show.Receipt.Root, err = w.s.d.Audit.Standing(ctx, w.tx)
+	return err
 }
 
 func (w *work) touch(runID string) {

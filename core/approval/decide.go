@@ -94,7 +94,7 @@ func (s *Service) Approve(ctx context.Context, p core.Principal, d Decide) (*Out
 				return err
 			}
 		}
-		out, err = w.outcome(ctx, r, picks, leftOut)
+		out, err = w.outcome(r, picks, leftOut)
 		return err
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Service) Approve(ctx context.Context, p core.Principal, d Decide) (*Out
 		}
 		return nil, err
 	}
-	return s.finish(ctx, p, out)
+	return out, nil
 }
 
 // mayApprove refuses principals that may never say yes, with the way to somebody who may.
@@ -290,40 +290,16 @@ func micros(t store.Time) string {
 	return strconv.FormatInt(t.UnixMicro(), 10)
 }
 
-// outcome builds the reply inside the transaction; its run is read when it committed.
-func (w *work) outcome(ctx context.Context, r *reviewed, picks []*store.Action, leftOut []LeftOut) (*Outcome, error) {
-	ids := []string{}
-	for _, a := range picks {
-		ids = append(ids, a.ID)
-	}
-	decisions, err := w.tx.DecisionsOf(ctx, store.WorkspaceID(w.p.WorkspaceID), ids...)
-	if err != nil {
-		return nil, err
-	}
+// outcome builds the reply; run and receipt are added when all is written.
+func (w *work) outcome(r *reviewed, picks []*store.Action, leftOut []LeftOut) (*Outcome, error) {
 	out := &Outcome{Run: &core.Run{ID: r.runID}, Actions: []core.Action{}, LeftOut: notNil(leftOut)}
 	for _, a := range picks {
-		shown, err := w.s.resource(a, decisions)
+		shown, err := w.s.resource(a, r.decisions)
 		if err != nil {
 			return nil, err
 		}
 		out.Actions = append(out.Actions, *shown)
 	}
-	return out, nil
-}
-
-// finish adds the run and the receipt after the commit.
-func (s *Service) finish(ctx context.Context, p core.Principal, out *Outcome) (*Outcome, error) {
-	now, err := s.d.DB.Now(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if out.Run, err = s.d.Runs.Read(ctx, s.d.DB.Reader, p.WorkspaceID, out.Run.ID, now); err != nil {
-		return nil, err
-	}
-	c, err := s.d.Audit.Checkpoint(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out.Receipt = Receipt{TreeSize: c.Size, Root: c.Root}
+	w.show = out
 	return out, nil
 }

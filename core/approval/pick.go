@@ -18,22 +18,24 @@ type reviewed struct {
 	by        core.Principal
 }
 
-// review locks the actions of a run and reads what the decision depends on.
+// review locks the actions that a decision may be about and reads what it depends on.
 func (w *work) review(ctx context.Context, d Decide) (*reviewed, error) {
 	ws := store.WorkspaceID(w.p.WorkspaceID)
 	r := &reviewed{runID: d.RunID, by: w.p}
+	var err error
 	if d.ActionID != "" {
-		a, err := w.tx.Action(ctx, ws, d.ActionID)
+		a, err := w.tx.LockAction(ctx, ws, d.ActionID)
 		if err != nil {
 			return nil, err
 		}
-		r.runID = a.RunID
-	} else if _, err := w.tx.Run(ctx, ws, d.RunID); err != nil {
+		r.runID, r.actions = a.RunID, []store.Action{*a}
+	} else if r.actions, err = w.tx.LockActionsOfRun(ctx, ws, r.runID); err != nil {
 		return nil, err
 	}
-	var err error
-	if r.actions, err = w.tx.LockActionsOfRun(ctx, ws, r.runID); err != nil {
-		return nil, err
+	if len(r.actions) == 0 {
+		if _, err := w.tx.Run(ctx, ws, r.runID); err != nil { // there is none, or it is empty
+			return nil, err
+		}
 	}
 	ids := make([]string, len(r.actions))
 	for i := range r.actions {
@@ -41,6 +43,9 @@ func (w *work) review(ctx context.Context, d Decide) (*reviewed, error) {
 	}
 	if r.decisions, err = w.tx.DecisionsOf(ctx, ws, ids...); err != nil {
 		return nil, err
+	}
+	if d.ExpectedDigest != "" { // judged alone
+		return r, nil
 	}
 	seen, err := w.tx.Delivery(ctx, ws, w.p.ID, r.runID)
 	if err != nil && !core.IsKind(err, core.KindNotFound) {

@@ -89,16 +89,17 @@ func (s *Service) Propose(ctx context.Context, p core.Principal, in Proposal) (*
 
 const waiting = "Waiting for a person's decision."
 
-// room refuses actions for a run that ended or is full.
+// room refuses actions for a run that ended or is full, and holds the run: until the
+// new action is committed the run neither ends nor fills. The action is not in the
+// database yet, so nobody can hold it while waiting for the run.
 func (w *work) room(ctx context.Context, a *store.Action) (core.RunPhase, error) {
-	r, err := w.tx.Run(ctx, a.WorkspaceID, a.RunID)
+	r, err := w.tx.LockRun(ctx, a.WorkspaceID, a.RunID)
 	if err != nil {
 		return "", err
 	}
 	if err := goesOn(r); err != nil {
 		return "", err
 	}
-	w.edits[a.RunID] = goesOn // again when it is locked: it may be cancelled in this moment
 	briefs, err := w.tx.ActionBriefs(ctx, a.WorkspaceID, a.RunID)
 	if err != nil {
 		return "", err

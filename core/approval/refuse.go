@@ -58,7 +58,7 @@ func (s *Service) sayNo(ctx context.Context, p core.Principal, d Decide, verdict
 			}
 			return err
 		}
-		out, err = w.outcome(ctx, r, done, leftOut)
+		out, err = w.outcome(r, done, leftOut)
 		return err
 	})
 	if core.IsKind(err, core.KindForbidden) {
@@ -67,7 +67,7 @@ func (s *Service) sayNo(ctx context.Context, p core.Principal, d Decide, verdict
 	if err != nil {
 		return nil, err
 	}
-	return s.finish(ctx, p, out)
+	return out, nil
 }
 
 // refusable selects what a no is about: all that could still be sent or was refused by
@@ -159,6 +159,7 @@ func (w *work) deny(ctx context.Context, r *reviewed, a *store.Action, d Decide,
 	if err := w.decide(ctx, a, dec, d); err != nil {
 		return err
 	}
+	r.decisions = append(r.decisions, *dec)
 	a.LeaseOwner, a.LeaseUntil = "", store.Time{}
 	if d.Reason != "" {
 		reason = strings.TrimSuffix(reason, ".") + ": " + d.Reason

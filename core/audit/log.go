@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -81,6 +82,21 @@ func (l *Log) Append(ctx context.Context, tx *store.Tx, e Entry) (seq int64, err
 		return 0, err
 	}
 	return rows[0].Seq, nil
+}
+
+// Standing is the size of the log and its root, in base64, as a transaction sees them:
+// with what it appended itself.
+func (l *Log) Standing(ctx context.Context, tx *store.Tx) (size int64, root string, err error) {
+	head, err := tx.LogHead(ctx)
+	if err != nil {
+		return 0, "", err
+	}
+	t, err := treeOf(head.AuditSize, head.Frontier)
+	if err != nil {
+		return 0, "", err
+	}
+	hash := t.root()
+	return t.size, base64.StdEncoding.EncodeToString(hash[:]), nil
 }
 
 // AppendNow writes an entry in a transaction of its own and returns when it is durable.

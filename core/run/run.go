@@ -86,7 +86,7 @@ func (s *Service) Create(ctx context.Context, p core.Principal, in Create) (*cor
 		if err := tx.InsertRun(ctx, row); err != nil {
 			return err
 		}
-		if made, err = s.assemble(ctx, tx.Reader, row, now); err != nil {
+		if made, err = s.assemble(ctx, tx, row, now); err != nil {
 			return err
 		}
 		if err := s.emit(ctx, tx, row, event.RunCreated, map[string]any{"status": made.Status}); err != nil {
@@ -132,8 +132,8 @@ func (s *Service) Get(ctx context.Context, p core.Principal, id string) (*core.R
 	return s.Read(ctx, s.d.DB.Reader, p.WorkspaceID, id, now)
 }
 
-// Read reads a run of a workspace through a reader, for services that hold a transaction.
-func (s *Service) Read(ctx context.Context, r store.Reader, workspaceID, id string, now time.Time) (*core.Run, error) {
+// Read reads a run of a workspace through the database or a transaction.
+func (s *Service) Read(ctx context.Context, r reader, workspaceID, id string, now time.Time) (*core.Run, error) {
 	row, err := r.Run(ctx, store.WorkspaceID(workspaceID), id)
 	if err != nil {
 		return nil, err
@@ -156,12 +156,8 @@ func (s *Service) List(ctx context.Context, p core.Principal, q core.Query) (cor
 	if err != nil {
 		return out, err
 	}
-	for i := range rows.Items {
-		r, err := s.assemble(ctx, s.d.DB.Reader, &rows.Items[i], now)
-		if err != nil {
-			return out, err
-		}
-		out.Items = append(out.Items, *r)
+	if out.Items, err = s.assembleAll(ctx, s.d.DB.Reader, ws, rows.Items, now); err != nil {
+		return core.Page[core.Run]{Items: []core.Run{}}, err
 	}
 	out.NextCursor = rows.NextCursor
 	return out, nil
@@ -233,7 +229,7 @@ func (s *Service) cancel(ctx context.Context, p core.Principal, id string) (*cor
 		} else if len(briefs) != len(actions) {
 			return errGrew
 		}
-		if out, err = s.assemble(ctx, tx.Reader, row, now); err != nil {
+		if out, err = s.assemble(ctx, tx, row, now); err != nil {
 			return err
 		}
 		for i := range cancelled {

@@ -106,20 +106,60 @@ func Pack(briefs []store.ActionBrief) []PackItem {
 	return items
 }
 
-// assemble builds the resource from its row and what belongs to it.
-func (s *Service) assemble(ctx context.Context, r store.Reader, row *store.Run, now time.Time) (*core.Run, error) {
-	briefs, err := r.ActionBriefs(ctx, row.WorkspaceID, row.ID)
+// reader is what a run is assembled from: the database or a transaction.
+type reader interface {
+	Run(ctx context.Context, ws store.WorkspaceID, id string) (*store.Run, error)
+	ActionBriefs(ctx context.Context, ws store.WorkspaceID, runIDs ...string) ([]store.ActionBrief, error)
+	ContentsOf(ctx context.Context, ws store.WorkspaceID, runIDs ...string) ([]store.Content, error)
+}
+
+// Show is the resource of a run that a transaction recomputed, as it will be committed.
+func (s *Service) Show(ctx context.Context, tx *store.Tx, row *store.Run) (*core.Run, error) {
+	now, err := tx.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	assets, err := r.AssetsOfRun(ctx, row.WorkspaceID, row.ID)
+	return s.assemble(ctx, tx, row, now)
+}
+
+func (s *Service) assemble(ctx context.Context, r reader, row *store.Run, now time.Time) (*core.Run, error) {
+	out, err := s.assembleAll(ctx, r, row.WorkspaceID, []store.Run{*row}, now)
 	if err != nil {
 		return nil, err
 	}
-	evidence, err := r.EvidenceOfRun(ctx, row.WorkspaceID, row.ID)
+	return &out[0], nil
+}
+
+// assembleAll builds the resources of runs of one workspace from their rows and what
+// belongs to them.
+func (s *Service) assembleAll(ctx context.Context, r reader, ws store.WorkspaceID, rows []store.Run, now time.Time) ([]core.Run, error) {
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	briefs, err := r.ActionBriefs(ctx, ws, ids...)
 	if err != nil {
 		return nil, err
 	}
+	contents, err := r.ContentsOf(ctx, ws, ids...)
+	if err != nil {
+		return nil, err
+	}
+	actionsOf, contentsOf := map[string][]store.ActionBrief{}, map[string][]store.Content{}
+	for _, b := range briefs {
+		actionsOf[b.RunID] = append(actionsOf[b.RunID], b)
+	}
+	for _, c := range contents {
+		contentsOf[c.RunID] = append(contentsOf[c.RunID], c)
+	}
+	out := []core.Run{}
+	for i := range rows {
+		out = append(out, *s.resource(&rows[i], actionsOf[rows[i].ID], contentsOf[rows[i].ID], now))
+	}
+	return out, nil
+}
+
+func (s *Service) resource(row *store.Run, briefs []store.ActionBrief, contents []store.Content, now time.Time) *core.Run {
 	out := &core.Run{ID: row.ID, WorkspaceID: string(row.WorkspaceID), ProjectID: row.ProjectID, Operator: row.Operator, Goal: row.Goal,
 		Intent: row.Intent, Skills: append([]string{}, row.Skills...), Next: row.Next, CreatedBy: row.CreatedBy, ReviewURL: s.ReviewURL(row.ID),
 		Cost:      core.RunCost{Credits: row.Credits, Micros: int(row.CostMicros), Currency: row.Currency},
@@ -128,12 +168,13 @@ func (s *Service) assemble(ctx context.Context, r store.Reader, row *store.Run, 
 	if out.Cost.Currency == "" {
 		out.Cost.Currency = "USD"
 	}
-	for _, a := range assets {
-		out.AssetIds = append(out.AssetIds, a.ID)
-		out.Risk.Genericity = max(out.Risk.Genericity, a.Genericity)
-	}
-	for _, e := range evidence {
-		out.EvidenceIds = append(out.EvidenceIds, e.ID)
+	for _, c := range contents {
+		if c.Evidence {
+			out.EvidenceIds = append(out.EvidenceIds, c.ID)
+			continue
+		}
+		out.AssetIds = append(out.AssetIds, c.ID)
+		out.Risk.Genericity = max(out.Risk.Genericity, c.Genericity)
 	}
 	status, m := standing(row.Phase, briefs, now)
 	out.Status, out.Measurement, out.PackDigest = status, *m, PackDigest(Pack(briefs))
@@ -143,7 +184,7 @@ func (s *Service) assemble(ctx context.Context, r store.Reader, row *store.Run, 
 		weigh(out, b)
 	}
 	out.StatusReason = reason(out, row.PhaseReason)
-	return out, nil
+	return out
 }
 
 // weigh adds an action that may still have an effect, or had one, to the run's risk.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -150,11 +151,21 @@ func (r Reader) ActionBriefs(ctx context.Context, ws WorkspaceID, runIDs ...stri
 }
 
 // ActionBriefs is Reader.ActionBriefs with what this transaction itself wrote; it does
-// not wait for that to be sent.
+// not wait for that to be sent. Of a run that it holds it reads them once.
 func (tx *Tx) ActionBriefs(ctx context.Context, ws WorkspaceID, runIDs ...string) ([]ActionBrief, error) {
+	var held *lockedRun
+	if len(runIDs) == 1 {
+		held = tx.runs[runIDs[0]]
+	}
+	if held != nil && held.briefs != nil && held.row.WorkspaceID == ws {
+		return tx.overlay(slices.Clone(held.briefs), ws, runIDs), nil
+	}
 	briefs, err := tx.beside("").ActionBriefs(ctx, ws, runIDs...)
 	if err != nil {
 		return nil, err
+	}
+	if held != nil && held.row.WorkspaceID == ws {
+		held.briefs = slices.Clone(briefs)
 	}
 	return tx.overlay(briefs, ws, runIDs), nil
 }

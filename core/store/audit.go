@@ -27,6 +27,15 @@ func (r Reader) LogHead(ctx context.Context) (*LogHead, error) {
 	return one[LogHead](ctx, r, "log head", "", func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("id = 1") })
 }
 
+// LogHead is the head as this transaction sees it, with what it adds to the log itself.
+func (tx *Tx) LogHead(ctx context.Context) (*LogHead, error) {
+	if tx.head == nil {
+		return tx.Reader.LogHead(ctx)
+	}
+	head := *tx.head
+	return &head, nil
+}
+
 // LockLogHead locks the head for the rest of the transaction. Asked again, it answers
 // with the same value, including what was saved since.
 func (tx *Tx) LockLogHead(ctx context.Context) (*LogHead, error) {
@@ -38,7 +47,7 @@ func (tx *Tx) LockLogHead(ctx context.Context) (*LogHead, error) {
 	if tx.db.driver == Postgres {
 		head, err = tx.lockHead()
 	} else {
-		head, err = tx.LogHead(ctx)
+		head, err = tx.Reader.LogHead(ctx)
 	}
 	if err != nil {
 		return nil, err

@@ -147,7 +147,14 @@ const instanceID = "installation_id"
 
 // InstallationID names the database for ever; digests bind it.
 func (r Reader) InstallationID(ctx context.Context) (string, error) {
-	return r.InstanceValue(ctx, instanceID)
+	if id := r.db.installation.Load(); id != nil {
+		return *id, nil
+	}
+	id, err := r.InstanceValue(ctx, instanceID)
+	if err == nil {
+		r.db.installation.Store(&id)
+	}
+	return id, err
 }
 
 // InstanceValue reads a value that belongs to the whole installation.

@@ -95,15 +95,32 @@ func (r Reader) SystemRunsMeasuring(ctx context.Context, limit int) ([]Run, erro
 	})
 }
 
-// LockRun reads a run and keeps others from changing it until the transaction ends.
+// lockedRun is a run that a transaction holds, with the actions that it had then: who
+// changes what a brief tells of an action locks its run before committing.
+type lockedRun struct {
+	row    *Run
+	briefs []ActionBrief // nil until read
+}
+
+// LockRun reads a run and keeps others from changing it, and the state of its actions,
+// until the transaction ends. Asked again, it answers with the same row, including what
+// was changed in it since.
 func (tx *Tx) LockRun(ctx context.Context, ws WorkspaceID, id string) (*Run, error) {
+	if l := tx.runs[id]; l != nil && l.row.WorkspaceID == ws {
+		return l.row, nil
+	}
 	r, err := one[Run](ctx, tx.beside("run"), "run", id, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return tx.locked(q.Where("id = ?", id).Where("workspace_id = ?", ws))
 	})
-	if err == nil {
-		tx.hold(r)
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	tx.hold(r)
+	if tx.runs == nil {
+		tx.runs = map[string]*lockedRun{}
+	}
+	tx.runs[id] = &lockedRun{row: r}
+	return r, nil
 }
 
 // InsertRun adds a run.
@@ -115,6 +132,9 @@ func (tx *Tx) UpdateRun(ctx context.Context, r *Run) error {
 		return err
 	}
 	tx.hold(r)
+	if l := tx.runs[r.ID]; l != nil {
+		l.row = r
+	}
 	return nil
 }
 
@@ -150,13 +170,6 @@ func (r Reader) Asset(ctx context.Context, ws WorkspaceID, id string) (*Asset, e
 func (r Reader) ListAssets(ctx context.Context, ws WorkspaceID, q core.Query) (core.Page[Asset], error) {
 	l := listing[Asset]{noun: "asset", key: "id", since: "created_at", keyOf: func(a *Asset) string { return a.ID }}
 	return l.page(ctx, r, q, func(s *bun.SelectQuery) *bun.SelectQuery { return ofRun(s.Where("workspace_id = ?", ws), q) })
-}
-
-// AssetsOfRun reads every asset of a run, oldest first.
-func (r Reader) AssetsOfRun(ctx context.Context, ws WorkspaceID, runID string) ([]Asset, error) {
-	return all[Asset](ctx, r, "asset", func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("workspace_id = ?", ws).Where("run_id = ?", runID).Order("id")
-	})
 }
 
 // InsertAsset adds an asset.
@@ -207,11 +220,34 @@ func (r Reader) ListEvidence(ctx context.Context, ws WorkspaceID, q core.Query) 
 	})
 }
 
-// EvidenceOfRun reads all evidence of a run in the order it was stored.
-func (r Reader) EvidenceOfRun(ctx context.Context, ws WorkspaceID, runID string) ([]Evidence, error) {
-	return all[Evidence](ctx, r, "evidence", func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("workspace_id = ?", ws).Where("run_id = ?", runID).Order("ord")
-	})
+// Content is one draft or piece of evidence of a run, without what it says.
+type Content struct {
+	RunID      string  `bun:"run_id"`
+	ID         string  `bun:"id"`
+	Evidence   bool    `bun:"evidence"`
+	Genericity float64 `bun:"genericity"` // of a draft
+}
+
+// ContentsOf names the drafts and the evidence of some runs, each in the order in which
+// the run's own lists have them.
+func (r Reader) ContentsOf(ctx context.Context, ws WorkspaceID, runIDs ...string) ([]Content, error) {
+	rows := []Content{}
+	if runIDs = fresh(runIDs); len(runIDs) == 0 {
+		return rows, nil
+	}
+	if r.tx != nil {
+		r = r.tx.beside("asset")
+	}
+	assets := r.q(ctx).NewSelect().Model((*Asset)(nil)).Column("run_id", "id").ColumnExpr("? AS evidence", false).ColumnExpr("genericity, id AS ord")
+	evidence := r.q(ctx).NewSelect().Model((*Evidence)(nil)).Column("run_id", "id").ColumnExpr("?, 0, ord", true)
+	for _, q := range []*bun.SelectQuery{assets, evidence} {
+		q.Where("workspace_id = ?", ws).Where("run_id IN (?)", bun.List(runIDs))
+	}
+	both := r.q(ctx).NewSelect().TableExpr("(? UNION ALL ?) AS c", assets, evidence).Column("run_id", "id", "evidence", "genericity").Order("evidence", "ord")
+	if err := both.Scan(ctx, &rows); err != nil {
+		return nil, failed("read contents of runs", err)
+	}
+	return rows, nil
 }
 
 // InsertEvidence adds evidence; what the workspace has already is left as it is.

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -62,6 +63,8 @@ type DB struct {
 	hostID string
 	clock  core.Clock
 	log    *slog.Logger
+
+	installation atomic.Pointer[string] // never changes once it is there
 }
 
 // Open opens a database and checks that it answers. It neither creates nor changes

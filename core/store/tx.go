@@ -45,6 +45,7 @@ type Tx struct {
 	head      *LogHead // once locked
 	headDirty bool
 	held      map[string]any // rows as they were when locked
+	runs      map[string]*lockedRun
 	briefs    map[string]ownBrief
 	pending   []pending
 	broken    error // of a write that was kept back

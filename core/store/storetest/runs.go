@@ -79,8 +79,7 @@ func drafts(t *T) {
 	t.write(func(ctx context.Context, tx *store.Tx) error { return tx.UpdateAsset(ctx, a) })
 	same(t, ok(t.db.Asset(t.ctx, mine, a.ID))(t), a)
 	t.refused("changed_meanwhile", func(ctx context.Context, tx *store.Tx) error { return tx.UpdateAsset(ctx, &stale) })
-	same(t, ok(t.db.AssetsOfRun(t.ctx, mine, "run_drafts"))(t), []store.Asset{*a, b})
-	count(t, "their assets", len(ok(t.db.AssetsOfRun(t.ctx, theirs, "run_drafts"))(t)), 0)
+	count(t, "their assets", len(ok(t.db.ListAssets(t.ctx, theirs, core.Query{RunID: "run_drafts"}))(t).Items), 0)
 	count(t, "approved", len(ok(t.db.ListAssets(t.ctx, mine, core.Query{RunID: "run_drafts", Status: "approved"}))(t).Items), 1)
 	count(t, "of a run", len(ok(t.db.ListAssets(t.ctx, mine, core.Query{RunID: "run_none"}))(t).Items), 0)
 
@@ -90,13 +89,21 @@ func drafts(t *T) {
 	}
 	insert := func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvidence(ctx, rows) }
 	t.write(insert)
-	same(t, ok(t.db.EvidenceOfRun(t.ctx, mine, "run_drafts"))(t), rows)
+	contents := []store.Content{{RunID: a.RunID, ID: a.ID, Genericity: a.Genericity}, {RunID: b.RunID, ID: b.ID, Genericity: b.Genericity},
+		{RunID: "run_drafts", ID: rows[0].ID, Evidence: true}, {RunID: "run_drafts", ID: rows[1].ID, Evidence: true}}
+	same(t, ok(t.db.ContentsOf(t.ctx, mine, "run_drafts", "run_none"))(t), contents)
+	t.write(func(ctx context.Context, tx *store.Tx) error {
+		same(t, ok(tx.ContentsOf(ctx, mine, "run_drafts"))(t), contents)
+		return nil
+	})
+	count(t, "their contents", len(ok(t.db.ContentsOf(t.ctx, theirs, "run_drafts"))(t)), 0)
+	count(t, "contents of nothing", len(ok(t.db.ContentsOf(t.ctx, mine))(t)), 0)
 	same(t, ok(t.db.Evidence(t.ctx, mine, rows[0].ID))(t), &rows[0])
 	_, err = t.db.Evidence(t.ctx, theirs, rows[0].ID)
 	t.hasCode("not_found", err)
 	first := rows[0].Ord
 	t.write(insert) // the same again
-	if got := ok(t.db.EvidenceOfRun(t.ctx, mine, "run_drafts"))(t); len(got) != 2 || got[0].Ord != first {
+	if got := ok(t.db.ListEvidence(t.ctx, mine, core.Query{RunID: "run_drafts"}))(t).Items; len(got) != 2 || got[1].Ord != first {
 		t.Errorf("evidence stored again: %+v", got)
 	}
 	page := ok(t.db.ListEvidence(t.ctx, mine, core.Query{RunID: "run_drafts", Limit: 1}))(t)

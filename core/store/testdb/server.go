@@ -28,14 +28,17 @@ type Server struct {
 // keeper starts Postgres and stops it when its standard input ends, which it does when
 // the process that holds the other end closes it or dies, however that happens.
 const keeper = `
-"$1" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c full_page_writes=off \
-  -c max_connections=200 -c log_min_messages=error -c autovacuum=off >"$2/log" 2>&1 </dev/null &
+"$1" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=200 -c log_min_messages=error -c autovacuum=off >"$2/log" 2>&1 </dev/null &
 pg=$!
 while read -r _; do :; done
 kill -INT "$pg" 2>/dev/null
 wait "$pg"
 rm -rf "$2"
 `
+
+// unsafe makes tests fast. It stands in the configuration, not on the command line, so
+// that a measurement can switch it back with ALTER SYSTEM.
+const unsafe = "fsync = off\nfull_page_writes = off\n"
 
 // startWithin is how long a server may take until it answers.
 const startWithin = 60 * time.Second
@@ -72,6 +75,9 @@ func start(bin string, user asUser, dir string) (*Server, error) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, bytes.TrimSpace(out))
 	}
+	if err := appendTo(filepath.Join(dir, "data", "postgresql.conf"), unsafe); err != nil {
+		return nil, err
+	}
 	stdin, hold, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("pipe to Postgres: %w", err)
@@ -91,6 +97,15 @@ func start(bin string, user asUser, dir string) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+func appendTo(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return fmt.Errorf("configuration of Postgres: %w", err)
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 func (s *Server) wait(dir string) error {

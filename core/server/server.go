@@ -57,6 +57,7 @@ type Server struct {
 	Approval   *approval.Service
 	Connectors *connector.Service
 	Events     *event.Bus
+	Hooks      *event.Hooks
 	Usage      *usage.Meter
 	Plugins    *plugin.Supervisor
 	Jobs       *jobs.Jobs
@@ -92,6 +93,7 @@ func (s *Server) services(ctx context.Context) error {
 		return err
 	}
 	s.Events = event.NewBus(s.DB, s.Clock, s.Log)
+	s.Hooks = event.NewHooks(event.HookDeps{DB: s.DB, Bus: s.Events, Audit: s.Audit, Keys: s.Keys, Clock: s.Clock, Check: s.Egress.Check})
 	s.Usage = usage.New(s.DB, s.Clock)
 	s.Registry = tool.NewRegistry()
 	s.Runs = run.New(run.Deps{DB: s.DB, Audit: s.Audit, Events: s.Events, Clock: s.Clock, BaseURL: s.Config.BaseURL})
@@ -159,7 +161,7 @@ func (s *Server) catalog() string { return filepath.Join(s.Config.Plugins, "cata
 func (s *Server) surfaces() (http.Handler, error) {
 	c := s.Config
 	api, err := rest.New(rest.Deps{Auth: s.Auth, Runs: s.Runs, Approval: s.Approval, Connectors: s.Connectors, Dispatcher: s.Dispatcher, Registry: s.Registry, Audit: s.Audit,
-		Usage: s.Usage, Events: s.Events, Datasets: dataset.New(s.DB, s.Audit), Replay: replay.New(s.DB, s.Clock), Plugins: s.Plugins, Clock: s.Clock, Log: s.Log, BaseURL: c.BaseURL, Version: Version,
+		Usage: s.Usage, Events: s.Events, Hooks: s.Hooks, Datasets: dataset.New(s.DB, s.Audit), Replay: replay.New(s.DB, s.Clock), Plugins: s.Plugins, Clock: s.Clock, Log: s.Log, BaseURL: c.BaseURL, Version: Version,
 		AllowedHosts: s.hosts(), AllowedOrigins: c.AllowedOrigins, Ready: []rest.Check{{Name: "database", Do: s.ready}}})
 	if err != nil {
 		return nil, err
@@ -228,7 +230,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := s.Plugins.Start(ctx); err != nil {
 		return err
 	}
-	return s.Jobs.Start(ctx, jobs.Work{Execute: s.Executor.Run, Advance: s.Dispatcher.Advance, Expire: s.Approval.ExpireDue, Sweep: s.sweep, Purge: s.purge})
+	return s.Jobs.Start(ctx, jobs.Work{Execute: s.Executor.Run, Advance: s.Dispatcher.Advance, Expire: s.Approval.ExpireDue, Sweep: s.sweep, Webhooks: &jobs.Webhooks{Hooks: s.Hooks, Egress: s.Egress}, Purge: s.purge})
 }
 
 func (s *Server) purge(ctx context.Context) error {

@@ -44,7 +44,7 @@ type actionView struct {
 	Reads                  []readView
 	Explanation            string
 	Genericity             *core.GenericityRisk
-	Claims                 []core.Claim
+	Supported, Doubtful    []core.Claim // claims of the drafts it rests on
 	Evidence               []core.Evidence
 	Fields                 []fieldView
 	Whole                  bool // everything that leaves is on the page
@@ -129,6 +129,9 @@ func viewOf(a core.Action, room *budget) (actionView, error) {
 		return v, fmt.Errorf("preview of %s: %w", a.ID, err)
 	}
 	v.Recipients, v.Warnings, v.Money, v.NotBefore, v.Reads = pv.Recipients, pv.Warnings, pv.Money.Text, pv.NotBefore, pv.Preconditions
+	if len(v.Recipients) == 1 && v.Recipients[0] == a.Target.Label {
+		v.Recipients = nil // it stands there already
+	}
 	for _, st := range pv.Steps {
 		v.Steps = append(v.Steps, stepOf(st, room, &v.Whole))
 	}
@@ -156,7 +159,7 @@ func stepOf(st stepPreview, room *budget, whole *bool) stepView {
 	body, encoding := st.Body, st.BodyEncoding
 	if st.Transport == "smtp" {
 		body, encoding = st.Message, st.MessageEncoding
-		step.URL, step.TLS, step.Headers = st.Server, st.TLS, nil // the headers stand in the message
+		step.URL, step.TLS, step.Headers = st.Server, encryption(st.TLS), nil // the headers stand in the message
 	}
 	size := len(body)
 	step.Body = room.take(body, whole)
@@ -176,6 +179,18 @@ func stepOf(st stepPreview, room *budget, whole *bool) stepView {
 		step.Readable = room.take(readable(body), &aside)
 	}
 	return step
+}
+
+func encryption(mode string) string {
+	switch mode {
+	case "none":
+		return "not encrypted"
+	case "implicit":
+		return "encrypted from the start"
+	case "starttls":
+		return "encrypted by STARTTLS"
+	}
+	return mode
 }
 
 // people are the headers in which a reader sees who writes to whom.

@@ -82,21 +82,6 @@ func (s *Site) run(w http.ResponseWriter, r *http.Request, p core.Principal) {
 	s.show(w, r, p, http.StatusOK, "run", pg)
 }
 
-func (s *Site) connectors(w http.ResponseWriter, r *http.Request, p core.Principal) {
-	all, err := s.Connectors.Catalog(r.Context(), p)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	connected := 0
-	for _, c := range all {
-		if c.Status == core.ConnectorStatusConnected {
-			connected++
-		}
-	}
-	s.show(w, r, p, http.StatusOK, "connectors", page{Title: fmt.Sprintf("Connectors (%d of %d connected)", connected, len(all)), Section: "connectors", Data: map[string]any{"Connectors": all, "Connected": connected}})
-}
-
 func (s *Site) audit(w http.ResponseWriter, r *http.Request, p core.Principal) {
 	if err := p.Require(core.ScopeAuditRead); err != nil {
 		s.fail(w, r, err)

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"sort"
 	"time"
 
@@ -121,7 +122,7 @@ func (s *Site) actionViews(r *http.Request, p core.Principal, runID string, acti
 			if risk := draft.GenericityRisk; risk != nil && (v.Genericity == nil || risk.Score > v.Genericity.Score) {
 				v.Genericity = risk
 			}
-			v.Claims = append(v.Claims, claimsOf(draft)...)
+			v.addClaims(draft)
 		}
 		for _, id := range a.EvidenceIds {
 			e, ok := evidence[id]
@@ -142,18 +143,21 @@ func (s *Site) actionViews(r *http.Request, p core.Principal, runID string, acti
 	return views, nil
 }
 
-// claimsOf are the claims of a draft, what does not hold first.
-func claimsOf(a core.Asset) []core.Claim {
-	var out []core.Claim
+// addClaims sorts the claims of a draft into those that hold and those that do not; the
+// drafts of one action often make the same one.
+func (v *actionView) addClaims(a core.Asset) {
 	for _, c := range a.Claims {
-		if c.Verdict != core.AssetClaimsElemVerdictNotAClaim {
-			out = append(out, c)
+		list := &v.Doubtful
+		switch c.Verdict {
+		case core.AssetClaimsElemVerdictNotAClaim:
+			continue
+		case core.AssetClaimsElemVerdictSupported:
+			list = &v.Supported
+		}
+		if !slices.ContainsFunc(*list, func(other core.Claim) bool { return other.Text == c.Text && other.Verdict == c.Verdict }) {
+			*list = append(*list, c)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool {
-		return out[i].Verdict != core.AssetClaimsElemVerdictSupported && out[j].Verdict == core.AssetClaimsElemVerdictSupported
-	})
-	return out
 }
 
 func timeline(run *core.Run, actions []core.Action) []moment {

@@ -16,6 +16,7 @@ import (
 	"github.com/sallyport-dev/sallyport/core/approval"
 	"github.com/sallyport-dev/sallyport/core/audit"
 	"github.com/sallyport-dev/sallyport/core/auth"
+	"github.com/sallyport-dev/sallyport/core/connector"
 	"github.com/sallyport-dev/sallyport/core/event"
 	"github.com/sallyport-dev/sallyport/core/run"
 	"github.com/sallyport-dev/sallyport/core/secret"
@@ -116,6 +117,7 @@ type rig struct {
 	gate     *approval.Service
 	registry *tool.Registry
 	plugins  map[string]inProcess
+	catalog  *catalog
 	owner    core.Principal
 	agent    core.Principal
 	ws       string
@@ -146,7 +148,7 @@ func newRig(t *testing.T) *rig {
 // emptyRig is an installation that nobody set up.
 func emptyRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{T: t, clock: &clock{now: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}, plugins: map[string]inProcess{}}
+	r := &rig{T: t, clock: &clock{now: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}, plugins: map[string]inProcess{}, catalog: &catalog{}}
 	r.db = testdb.Open(t, testdb.SQLiteURL(t), r.clock)
 	keys, err := secret.Open(t.TempDir(), func(string) string { return "" })
 	r.ok(err)
@@ -172,23 +174,35 @@ func emptyRig(t *testing.T) *rig {
 	r.ok(err)
 	r.registry.Swap(snap)
 	d := tool.New(tool.Deps{Registry: r.registry, DB: r.db, Runs: r.runs, Approval: r.gate, Audit: log, Meter: usage.New(r.db, r.clock), Connections: connections{}, Clock: r.clock, Log: quiet})
-	r.Config.Handler, err = New(Deps{Auth: r.auth, Runs: r.runs, Approval: r.gate, Tools: d, Connectors: catalog{}, Audit: log, Clock: r.clock, Log: quiet, BaseURL: base, Banner: "A banner."})
+	r.Config.Handler, err = New(Deps{Auth: r.auth, Runs: r.runs, Approval: r.gate, Tools: d, Connectors: r.catalog, Audit: log, Clock: r.clock, Log: quiet, BaseURL: base, Banner: "A banner."})
 	r.ok(err)
 	r.Start()
 	t.Cleanup(r.Close)
 	return r
 }
 
-type catalog struct{}
+// catalog is two connectors; one is connected.
+type catalog struct {
+	put    []connector.Credentials
+	refuse error
+}
 
-func (catalog) Catalog(context.Context, core.Principal) ([]core.Connector, error) {
-	copyable := "echo <b>x</b>"
+func (*catalog) Catalog(context.Context, core.Principal) ([]core.Connector, error) {
 	return []core.Connector{
-		{Provider: "smtp", Title: "E-mail (SMTP)", Status: core.ConnectorStatusConnected, Account: "launch@acme.example", Capability: core.ConnectorCapabilityWrite, Description: "Sends e-mails.",
+		{Provider: "google_ads", Title: "Google Ads", Status: core.ConnectorStatusSetupRequired, Effects: []core.ConnectorEffectsElem{core.ConnectorEffectsElemRead}, StatusReason: "No token yet.",
+			SetupGuidance: &core.SetupGuidance{Mode: core.SetupGuidanceModeToken, Why: "To read.", Steps: []core.SetupStep{{N: 1, Title: "Register a client", Detail: "In the console.", Copy: new("echo <b>x</b>")}},
+				Requires: []core.SetupField{{Key: "name", Label: "Name"}, {Key: "account", Label: "Account", Where: new("In the console.")}, {Key: "token", Label: "Developer token", Secret: true}}, WhatWeNeverDo: []string{"Spend."}}},
+		{Provider: "smtp", Title: "E-mail (SMTP)", Status: core.ConnectorStatusConnected, Account: "launch@acme.example", Effects: []core.ConnectorEffectsElem{core.ConnectorEffectsElemWrite}, Description: "Sends e-mails.",
 			Endpoints: []core.ConnectorEndpoint{{Name: "changelog", URL: "https://hooks.acme.example"}}},
-		{Provider: "google_ads", Title: "Google Ads", Status: core.ConnectorStatusSetupRequired, Capability: core.ConnectorCapabilitySetupReady, StatusReason: "No client is registered.",
-			SetupGuidance: &core.SetupGuidance{Why: "To read.", Steps: []core.SetupStep{{N: 1, Title: "Register a client", Detail: "In the console.", Copy: &copyable}}, Requires: []core.SetupField{{Key: "token", Label: "Developer token", Secret: true}}, WhatWeNeverDo: []string{"Spend."}}},
 	}, nil
+}
+
+func (c *catalog) Put(_ context.Context, _ core.Principal, provider string, in connector.Credentials) (*core.Connector, error) {
+	if c.refuse != nil {
+		return nil, c.refuse
+	}
+	c.put = append(c.put, in)
+	return &core.Connector{Provider: provider, Title: "Google Ads", Status: core.ConnectorStatusConnected}, nil
 }
 
 func (r *rig) ok(err error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/sallyport-dev/sallyport/core/approval"
 	"github.com/sallyport-dev/sallyport/core/audit"
 	"github.com/sallyport-dev/sallyport/core/auth"
+	"github.com/sallyport-dev/sallyport/core/connector"
 	"github.com/sallyport-dev/sallyport/core/run"
 	"github.com/sallyport-dev/sallyport/core/tool"
 )
@@ -26,9 +27,10 @@ import (
 // maxForm is the largest form that is read. An edit posts every text of an input.
 const maxForm = 2 << 20
 
-// Connectors tells what a workspace is connected to.
+// Connectors tells what a workspace is connected to, and connects it.
 type Connectors interface {
 	Catalog(ctx context.Context, p core.Principal) ([]core.Connector, error)
+	Put(ctx context.Context, p core.Principal, provider string, c connector.Credentials) (*core.Connector, error)
 }
 
 // Deps is what the pages stand on.
@@ -90,6 +92,7 @@ func (s *Site) routes() http.Handler {
 	r.Get("/review/{id}", s.person(s.review))
 	if s.Connectors != nil {
 		r.Get("/connectors", s.person(s.connectors))
+		r.Post("/connectors/{provider}", s.form(s.connect))
 	}
 	r.Get("/audit", s.person(s.audit))
 	r.Post("/logout", s.form(s.signOut))

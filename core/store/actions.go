@@ -105,7 +105,7 @@ func (r Reader) Action(ctx context.Context, ws WorkspaceID, id string) (*Action,
 
 // SystemAction reads an action of any workspace, for jobs, which carry only its identifier.
 func (r Reader) SystemAction(ctx context.Context, id string) (*Action, error) {
-	return one[Action](ctx, r, "action", id, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("id = ?", id) })
+	return lookup[Action](ctx, r, "action", id, "id = ?", id)
 }
 
 // ListActions lists actions, newest first. RunID, Status and Since of the query apply.
@@ -144,6 +144,9 @@ func (r Reader) ActionBriefs(ctx context.Context, ws WorkspaceID, runIDs ...stri
 	runIDs = fresh(runIDs)
 	if len(runIDs) == 0 {
 		return []ActionBrief{}, nil
+	}
+	if len(runIDs) == 1 {
+		return lookups[ActionBrief](ctx, r, "action", "workspace_id = ? AND run_id = ?", "id", ws, runIDs[0])
 	}
 	return all[ActionBrief](ctx, r, "action", func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("workspace_id = ?", ws).Where("run_id IN (?)", bun.List(runIDs)).Order("id")
@@ -244,9 +247,7 @@ func (r Reader) ActionsOfConnection(ctx context.Context, ws WorkspaceID, connect
 // LockAction reads an action and keeps others from changing it until the transaction
 // ends. Lock actions in the order of their identifiers, before their run.
 func (tx *Tx) LockAction(ctx context.Context, ws WorkspaceID, id string) (*Action, error) {
-	a, err := one[Action](ctx, tx.Reader, "action", id, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return tx.locked(q.Where("id = ?", id).Where("workspace_id = ?", ws))
-	})
+	a, err := lookupIn[Action](ctx, tx.Reader, "action", id, tx.locked, "id = ? AND workspace_id = ?", id, ws)
 	if err == nil {
 		tx.hold(a)
 	}

@@ -81,6 +81,9 @@ func (r Reader) DecisionsOf(ctx context.Context, ws WorkspaceID, actionIDs ...st
 	if len(actionIDs) == 0 {
 		return []Decision{}, nil
 	}
+	if len(actionIDs) == 1 {
+		return lookups[Decision](ctx, r, "decision", "workspace_id = ? AND action_id = ?", "id", ws, actionIDs[0])
+	}
 	return all[Decision](ctx, r, "decision", func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("workspace_id = ?", ws).Where("action_id IN (?)", bun.List(actionIDs)).Order("id")
 	})
@@ -122,9 +125,7 @@ type Delivery struct {
 
 // Delivery reads what a principal was shown last of a run.
 func (r Reader) Delivery(ctx context.Context, ws WorkspaceID, principalID, runID string) (*Delivery, error) {
-	return one[Delivery](ctx, r, "delivery", runID, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("workspace_id = ?", ws).Where("principal_id = ?", principalID).Where("run_id = ?", runID)
-	})
+	return lookup[Delivery](ctx, r, "delivery", runID, "workspace_id = ? AND principal_id = ? AND run_id = ?", ws, principalID, runID)
 }
 
 // PutDelivery writes what a principal is shown now, in place of what was before.

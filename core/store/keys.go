@@ -33,7 +33,7 @@ func (k *APIKey) ref() (string, string, *int64) { return "key", k.ID, &k.Version
 
 // SystemAPIKey reads a key by the identifier in it, also a revoked or expired one.
 func (r Reader) SystemAPIKey(ctx context.Context, id string) (*APIKey, error) {
-	return one[APIKey](ctx, r, "key", id, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("id = ?", id) })
+	return lookup[APIKey](ctx, r, "key", id, "id = ?", id)
 }
 
 // APIKey reads a key of the workspace.

@@ -56,9 +56,7 @@ func one[T any](ctx context.Context, r Reader, noun, id string, f filter) (*T, e
 
 // byID reads a row of a workspace by its identifier.
 func byID[T any](ctx context.Context, r Reader, noun string, ws WorkspaceID, id string) (*T, error) {
-	return one[T](ctx, r, noun, id, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("?TableAlias.id = ?", id).Where("?TableAlias.workspace_id = ?", ws)
-	})
+	return lookup[T](ctx, r, noun, id, "id = ? AND workspace_id = ?", id, ws)
 }
 
 // all reads every row that the filter selects; never nil.

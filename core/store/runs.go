@@ -63,7 +63,7 @@ func (r Reader) Run(ctx context.Context, ws WorkspaceID, id string) (*Run, error
 
 // SystemRun reads a run of any workspace, for jobs, which carry only its identifier.
 func (r Reader) SystemRun(ctx context.Context, id string) (*Run, error) {
-	return one[Run](ctx, r, "run", id, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("id = ?", id) })
+	return lookup[Run](ctx, r, "run", id, "id = ?", id)
 }
 
 // ListRuns lists runs, newest first. Status and Since of the query apply; Since
@@ -109,9 +109,7 @@ func (tx *Tx) LockRun(ctx context.Context, ws WorkspaceID, id string) (*Run, err
 	if l := tx.runs[id]; l != nil && l.row.WorkspaceID == ws {
 		return l.row, nil
 	}
-	r, err := one[Run](ctx, tx.beside("run"), "run", id, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return tx.locked(q.Where("id = ?", id).Where("workspace_id = ?", ws))
-	})
+	r, err := lookupIn[Run](ctx, tx.beside("run"), "run", id, tx.locked, "id = ? AND workspace_id = ?", id, ws)
 	if err != nil {
 		return nil, err
 	}

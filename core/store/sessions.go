@@ -28,12 +28,12 @@ type Session struct {
 
 // SystemSessionByHash reads a session by the hash of its token, also an ended one.
 func (r Reader) SystemSessionByHash(ctx context.Context, hash []byte) (*Session, error) {
-	return one[Session](ctx, r, "session", "", func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("token_hash = ?", hash) })
+	return lookup[Session](ctx, r, "session", "", "token_hash = ?", hash)
 }
 
 // SystemSession reads a session by identifier, also an ended one.
 func (r Reader) SystemSession(ctx context.Context, id string) (*Session, error) {
-	return one[Session](ctx, r, "session", id, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("id = ?", id) })
+	return lookup[Session](ctx, r, "session", id, "id = ?", id)
 }
 
 // SessionsOf reads the sessions of a person that are not ended at now, newest first.

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -63,6 +64,9 @@ type DB struct {
 	hostID string
 	clock  core.Clock
 	log    *slog.Logger
+
+	reads, writes statements
+	texts         sync.Map // of statements with holes, by textKey
 
 	installation atomic.Pointer[string] // never changes once it is there
 }

@@ -87,6 +87,7 @@ func (db *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) err
 
 func (db *DB) once(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {
 	turn, cancel := context.WithTimeout(ctx, waitForWriter)
+	db.writes.prepare(turn, db.write.DB)
 	conn, err := db.write.Conn(turn)
 	cancel()
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {

@@ -144,7 +144,7 @@ type MCPSession struct {
 
 // SystemMCPSession reads a session, also an ended one.
 func (r Reader) SystemMCPSession(ctx context.Context, id string) (*MCPSession, error) {
-	return one[MCPSession](ctx, r, "session", id, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("id = ?", id) })
+	return lookup[MCPSession](ctx, r, "session", id, "id = ?", id)
 }
 
 // InsertMCPSession adds a session.

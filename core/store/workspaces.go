@@ -26,7 +26,7 @@ func (w *Workspace) ref() (string, string, *int64) { return "workspace", string(
 
 // Workspace reads a workspace.
 func (r Reader) Workspace(ctx context.Context, id WorkspaceID) (*Workspace, error) {
-	return one[Workspace](ctx, r, "workspace", string(id), func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("id = ?", id) })
+	return lookup[Workspace](ctx, r, "workspace", string(id), "id = ?", id)
 }
 
 // AllWorkspaces reads every workspace of the installation, oldest first.
@@ -60,7 +60,7 @@ func (u *User) ref() (string, string, *int64) { return "user", u.ID, &u.Version 
 
 // SystemUser reads a person by identifier, whatever workspaces they belong to.
 func (r Reader) SystemUser(ctx context.Context, id string) (*User, error) {
-	return one[User](ctx, r, "user", id, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("id = ?", id) })
+	return lookup[User](ctx, r, "user", id, "id = ?", id)
 }
 
 // SystemUserByEmail reads a person by e-mail address.
@@ -101,22 +101,19 @@ type Member struct {
 	Role core.UserRole `bun:"role,scanonly"`
 }
 
-func members(q *bun.SelectQuery, ws WorkspaceID) *bun.SelectQuery {
-	return q.ColumnExpr("?TableAlias.*").ColumnExpr("m.role").
-		Join("JOIN memberships AS m ON m.user_id = ?TableAlias.id").Where("m.workspace_id = ?", ws)
+func members(q *bun.SelectQuery) *bun.SelectQuery {
+	return q.ColumnExpr("?TableAlias.*").ColumnExpr("m.role").Join("JOIN memberships AS m ON m.user_id = ?TableAlias.id")
 }
 
 // Member reads a person of the workspace.
 func (r Reader) Member(ctx context.Context, ws WorkspaceID, userID string) (*Member, error) {
-	return one[Member](ctx, r, "user", userID, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return members(q, ws).Where("?TableAlias.id = ?", userID)
-	})
+	return lookupIn[Member](ctx, r, "user", userID, members, "m.workspace_id = ? AND m.user_id = ?", ws, userID)
 }
 
 // ListMembers lists the people of the workspace.
 func (r Reader) ListMembers(ctx context.Context, ws WorkspaceID, q core.Query) (core.Page[Member], error) {
 	l := listing[Member]{noun: "user", key: "id", keyOf: func(m *Member) string { return m.ID }}
-	return l.page(ctx, r, q, func(s *bun.SelectQuery) *bun.SelectQuery { return members(s, ws) })
+	return l.page(ctx, r, q, func(s *bun.SelectQuery) *bun.SelectQuery { return members(s).Where("m.workspace_id = ?", ws) })
 }
 
 // MembershipsOf reads the workspaces of a person, oldest first.

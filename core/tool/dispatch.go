@@ -119,9 +119,10 @@ func (d *Dispatcher) Call(ctx context.Context, p core.Principal, r Request) (*Re
 		return nil, core.AsError(err)
 	}
 	started := d.d.Clock.Now()
-	out, err := d.run(ctx, e, scope, r)
+	out, counted, err := d.run(ctx, e, scope, r)
 	err = d.closeScope(ctx, scope, err)
 	d.note(ctx, e, scope, started, err)
+	<-counted // begun before, so that both wait for the disk at the same time
 	if err != nil {
 		return nil, d.outward(ctx, err, scope)
 	}
@@ -180,13 +181,14 @@ func (d *Dispatcher) timeout(e *Entry) time.Duration {
 	return d.d.CallTimeout
 }
 
-// run calls a tool of a plugin inside its scope and checks what comes back.
-func (d *Dispatcher) run(ctx context.Context, e *Entry, scope *Scope, r Request) (json.RawMessage, error) {
+// run calls a tool of a plugin inside its scope and checks what comes back. counted is
+// closed when the call is metered.
+func (d *Dispatcher) run(ctx context.Context, e *Entry, scope *Scope, r Request) (result json.RawMessage, counted <-chan struct{}, err error) {
 	in := CallIn{Tool: e.Doc.Name, Input: r.Args, Answers: r.Answers, Era: r.Era, Scope: scope, Progress: r.Progress}
 	if c := e.owner.Manifest.Connector; c != nil {
 		described, err := d.d.Connections.Describe(ctx, scope.WorkspaceID(), c.Provider, connectionName(r.Args))
 		if err != nil {
-			return nil, err
+			return nil, nothing, err
 		}
 		in.Connection = described
 	}
@@ -195,10 +197,22 @@ func (d *Dispatcher) run(ctx context.Context, e *Entry, scope *Scope, r Request)
 	if err == nil {
 		err = checkOutput(e, out)
 	}
-	if merr := d.d.Meter.Record(context.WithoutCancel(ctx), store.WorkspaceID(scope.WorkspaceID()), e.Doc.Name, credits(e, failed), failed); merr != nil {
-		d.d.Log.Warn("call not metered", "tool", e.Doc.Name, "error", merr)
-	}
-	return out.Result, err
+	return out.Result, d.count(ctx, e, scope, failed), err
+}
+
+// nothing is for calls that are not metered.
+var nothing = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// count meters a call beside what is done next.
+func (d *Dispatcher) count(ctx context.Context, e *Entry, scope *Scope, failed bool) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := d.d.Meter.Record(context.WithoutCancel(ctx), store.WorkspaceID(scope.WorkspaceID()), e.Doc.Name, credits(e, failed), failed); err != nil {
+			d.d.Log.Warn("call not metered", "tool", e.Doc.Name, "error", err)
+		}
+	}()
+	return done
 }
 
 // credits is the price of a call: one for each draft of a skill or operator that worked.
@@ -247,7 +261,9 @@ func (d *Dispatcher) CallNested(ctx context.Context, parent *Scope, name string,
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout(e))
 	defer cancel()
-	return d.run(ctx, e, parent.nest(e, core.NewID("call", d.d.Clock.Now())), r)
+	out, counted, err := d.run(ctx, e, parent.nest(e, core.NewID("call", d.d.Clock.Now())), r)
+	<-counted
+	return out, err
 }
 
 // readsOnly is the principal without the right to decide. What a plugin reads was shown

@@ -125,14 +125,17 @@ func raw(body string) func(*approval.Proposal) {
 func TestWhatIsNotShownWholeCannotBeApproved(t *testing.T) {
 	r := newRig(t)
 	runID := r.newRun("Tell the world")
-	small, large := r.hook(runID, "small"), r.hook(runID, "large", raw(strings.Repeat("é", 512<<10-4)+"THE END"))
+	small, large := r.hook(runID, "small"), r.hook(runID, "large", raw("x"+strings.Repeat("é", 512<<10-4)+"THE END"))
 	r.ready(runID)
 	v := r.signedIn(ownerMail)
 	v.get("/review/" + runID).want(http.StatusOK)
-	contains(t, "review", v.text(), "Not everything could be shown", fmt.Sprintf("Only the first %d of %d bytes are shown.", showLimit, 1<<20-1))
+	contains(t, "review", v.text(), "Not everything could be shown", fmt.Sprintf("Only the first %d of %d bytes are shown.", showLimit-1, 1<<20))
 	lacks(t, "review", v.page.body, "THE END", "byte C3")
 	if v.find("/actions/"+large+"/approve") != nil || v.find("/review/"+runID+"/approve") != nil {
 		t.Error("what is not shown can be approved")
+	}
+	if v.find("/actions/"+large+"/edit") != nil {
+		t.Error("what is too large to show is put into fields")
 	}
 	if v.find("/actions/"+small+"/approve") == nil || v.find("/actions/"+large+"/reject") == nil {
 		t.Error("what is shown cannot be approved, or the other not rejected")

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,13 +45,15 @@ type tab struct {
 	dark    bool
 }
 
+var sayOnce sync.Once
+
 // open starts a browser with an empty profile. The test is skipped where there is none,
 // which is a failure in CI.
 func open(t *testing.T) *tab {
 	t.Helper()
 	path, err := program()
 	if err != nil {
-		fmt.Printf("not run: browser tests: %v\n", err)
+		sayOnce.Do(func() { fmt.Printf("not run: browser tests: %v\n", err) })
 		if os.Getenv("CI") == "true" {
 			t.Fatal(err)
 		}

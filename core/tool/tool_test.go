@@ -104,7 +104,7 @@ func newHouse(t *testing.T) *house {
 	h.runs = run.New(run.Deps{DB: db, Audit: h.audit, Events: bus, Clock: clock, BaseURL: "http://localhost:8080"})
 	h.approval = approval.New(approval.Deps{DB: db, Audit: h.audit, Events: bus, Runs: h.runs, Keys: keys, Plugins: h.registry, Clock: clock})
 	h.Dispatcher = tool.New(tool.Deps{Registry: h.registry, DB: db, Runs: h.runs, Approval: h.approval, Audit: h.audit, Meter: h.usage,
-		Connections: connections{}, Clock: clock, Log: log, CallTimeout: 200 * time.Millisecond})
+		Connections: connections{}, Clock: clock, Log: log, CallTimeout: 5 * time.Second})
 	h.agent = core.Principal{Kind: core.ActorKindKey, ID: "key_1", Label: "agent", WorkspaceID: ws, KeyKind: core.APIKeyKindAgent, Scopes: core.Scopes()}
 	h.ok(db.InTx(t.Context(), func(ctx context.Context, tx *store.Tx) error {
 		now := store.At(clock.Now())

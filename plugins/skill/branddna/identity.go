@@ -47,6 +47,19 @@ func linked(p *page) []linkedData {
 	return kept
 }
 
+// headlineOf is the title of a readme: the collector names it, a plain text begins with it.
+func headlineOf(r source.Readme) string {
+	if r.Headline != "" {
+		return r.Headline
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(r.Excerpt), "\n")
+	title, ok := strings.CutPrefix(first, "# ")
+	if !ok || text.WordCount(title) > 4 { // a longer line is a slogan, not a name
+		return ""
+	}
+	return strings.TrimSpace(title)
+}
+
 // identity names the brand from its home page, else from its repository.
 func identity(home *page, repo *source.Repo, hint string) brand.Identity {
 	if home == nil {
@@ -86,7 +99,8 @@ func identity(home *page, repo *source.Repo, hint string) brand.Identity {
 
 func repoIdentity(repo *source.Repo, hint string) brand.Identity {
 	out := brand.Identity{Name: hint, Description: text.OneLine(repo.Project.Description, 500)}
-	for _, candidate := range []string{repo.Project.Name, repo.Readme.Headline} {
+	headline := headlineOf(repo.Readme)
+	for _, candidate := range []string{repo.Project.Name, headline} {
 		if out.Name == "" && !text.Instruction(candidate) {
 			out.Name = text.OneLine(candidate, 80)
 		}
@@ -94,7 +108,7 @@ func repoIdentity(repo *source.Repo, hint string) brand.Identity {
 	if i := strings.LastIndex(out.Name, "/"); i >= 0 {
 		out.Name = out.Name[i+1:]
 	}
-	if headline := text.OneLine(repo.Readme.Headline, 80); strings.EqualFold(headline, out.Name) {
+	if headline = text.OneLine(headline, 80); strings.EqualFold(headline, out.Name) {
 		out.Name = headline // written as the project writes it
 	}
 	if len(repo.Deploy.URLs) > 0 {

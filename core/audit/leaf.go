@@ -77,8 +77,11 @@ func redact(v any) any {
 	return v
 }
 
+// joints stand between the words of a name.
+var joints = strings.NewReplacer("_", "", "-", "", " ", "")
+
 func isSensitive(name string) bool {
-	folded := strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
+	folded := strings.ToLower(joints.Replace(name))
 	for _, s := range sensitive {
 		if strings.Contains(folded, s) {
 			return true

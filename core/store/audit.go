@@ -24,7 +24,7 @@ type LogHead struct {
 
 // LogHead reads the head without locking it.
 func (r Reader) LogHead(ctx context.Context) (*LogHead, error) {
-	return lookup[LogHead](ctx, r, "log head", "", "id = 1")
+	return lookup[LogHead](ctx, r, "log head", "", "id = ?", 1)
 }
 
 // LogHead is the head as this transaction sees it, with what it adds to the log itself.

@@ -10,6 +10,9 @@ import (
 const (
 	maxBatch    = 200
 	batchWithin = 15 * time.Second
+	// gather is how long a transaction waits for more, when the last one had several:
+	// a commit costs as much for one as for many.
+	gather = time.Millisecond
 )
 
 // Batch lets callers that wait for the same kind of write share a transaction: whoever
@@ -19,6 +22,7 @@ type Batch[T any] struct {
 	mu      sync.Mutex
 	waiting []*batched[T]
 	writing bool
+	crowd   int // how many shared the last transaction
 }
 
 type batched[T any] struct {
@@ -55,6 +59,11 @@ func (b *Batch[T]) Do(ctx context.Context, item T, write func(context.Context, [
 func (b *Batch[T]) drain(ctx context.Context, write func(context.Context, []T) error) {
 	for {
 		b.mu.Lock()
+		if n := len(b.waiting); 0 < n && n < b.crowd {
+			b.mu.Unlock()
+			time.Sleep(gather)
+			b.mu.Lock()
+		}
 		batch := b.waiting[:min(len(b.waiting), maxBatch)]
 		b.waiting = b.waiting[len(batch):]
 		if len(batch) == 0 {
@@ -63,6 +72,7 @@ func (b *Batch[T]) drain(ctx context.Context, write func(context.Context, []T) e
 			b.mu.Unlock()
 			return
 		}
+		b.crowd = len(batch)
 		b.mu.Unlock()
 		items := make([]T, len(batch))
 		for i, w := range batch {

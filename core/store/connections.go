@@ -51,13 +51,10 @@ func (r Reader) ConnectionByName(ctx context.Context, ws WorkspaceID, provider, 
 // ConnectionsOf reads every connection of the workspace, by provider and name; of one
 // provider where it is not "".
 func (r Reader) ConnectionsOf(ctx context.Context, ws WorkspaceID, provider string) ([]Connection, error) {
-	return all[Connection](ctx, r, "connection", func(q *bun.SelectQuery) *bun.SelectQuery {
-		q = q.Where("workspace_id = ?", ws)
-		if provider != "" {
-			q = q.Where("provider = ?", provider)
-		}
-		return q.Order("provider", "name")
-	})
+	if provider != "" {
+		return lookups[Connection](ctx, r, "connection", "workspace_id = ? AND provider = ?", "provider, name", ws, provider)
+	}
+	return lookups[Connection](ctx, r, "connection", "workspace_id = ?", "provider, name", ws)
 }
 
 // ListConnections lists connections, newest first. Status of the query applies.

@@ -47,7 +47,7 @@ func lookupIn[T any](ctx context.Context, r Reader, noun, id string, shape filte
 // lookups reads every row that a condition selects, in an order; never nil.
 func lookups[T any](ctx context.Context, r Reader, noun, where, order string, args ...any) ([]T, error) {
 	if r.db.driver != SQLite {
-		return all[T](ctx, r, noun, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where(where, args...).Order(order) })
+		return all[T](ctx, r, noun, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where(where, args...).OrderExpr(order) })
 	}
 	rows, err := prepared[T](ctx, r, nil, where, order, 0, args)
 	if err != nil {
@@ -72,7 +72,7 @@ func prepared[T any](ctx context.Context, r Reader, shape filter, where, order s
 		}
 		q := shaped(r.db.read.NewSelect().Model((*T)(nil)), shape).Where(where, holes...)
 		if order != "" {
-			q = q.Order(order)
+			q = q.OrderExpr(order)
 		}
 		if limit > 0 {
 			q = q.Limit(limit)

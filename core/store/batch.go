@@ -61,7 +61,7 @@ func (b *Batch[T]) drain(ctx context.Context, write func(context.Context, []T) e
 		b.mu.Lock()
 		if n := len(b.waiting); 0 < n && n < b.crowd {
 			b.mu.Unlock()
-			time.Sleep(gather)
+			<-time.After(gather) // others are on their way: one commit serves them all
 			b.mu.Lock()
 		}
 		batch := b.waiting[:min(len(b.waiting), maxBatch)]

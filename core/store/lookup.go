@@ -90,6 +90,9 @@ func prepared[T any](ctx context.Context, r Reader, shape filter, where, order s
 	if err := r.db.read.ScanRows(ctx, found, &rows); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
+	if err := found.Err(); err != nil {
+		return nil, err
+	}
 	return rows, nil
 }
 
